@@ -1,0 +1,195 @@
+//! What a transport hands to the engine, typed, and what it gets back.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use wf_idempotency::IdempotencyKey;
+
+use crate::errors::ErrorCode;
+use crate::models::{
+    AssetId, BlockId, DecisionId, Locale, ReasonCode, ResultId, Severity, StepId, WorkflowId,
+};
+use crate::state_machine::Outcome;
+use crate::state_machine::command::SubmittedValue;
+
+/// Request metadata that is no argument.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CallMeta {
+    /// Language of the answer.
+    pub locale: Option<Locale>,
+    /// Refuse when the workflow has another revision.
+    pub expected_revision: Option<u64>,
+}
+
+/// One mutating call.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// The operation's name: the tool's.
+    pub operation: &'static str,
+    /// The arguments as the client sent them, for the fingerprint.
+    pub arguments: Map<String, Value>,
+    /// The key, when the client sent one.
+    pub key: Option<IdempotencyKey>,
+    /// The same, typed.
+    pub request: Request,
+    /// Metadata.
+    pub meta: CallMeta,
+}
+
+/// What a mutating call asks.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Request {
+    /// `start_workflow`
+    Start {
+        /// The procedure, as said.
+        procedure_id: String,
+        /// Role → id as said.
+        assets: BTreeMap<String, String>,
+        /// Inputs.
+        inputs: Map<String, Value>,
+    },
+    /// `submit_step`
+    SubmitStep {
+        /// The workflow.
+        workflow_id: WorkflowId,
+        /// The step.
+        step_id: StepId,
+        /// The value.
+        value: SubmittedValue,
+    },
+    /// `correct_step`
+    CorrectStep {
+        /// The workflow.
+        workflow_id: WorkflowId,
+        /// The step.
+        step_id: StepId,
+        /// The value.
+        value: SubmittedValue,
+        /// Why.
+        reason_code: ReasonCode,
+    },
+    /// `skip_step`
+    SkipStep {
+        /// The workflow.
+        workflow_id: WorkflowId,
+        /// The step.
+        step_id: StepId,
+        /// Why.
+        reason_code: Option<ReasonCode>,
+        /// Free text.
+        note: Option<String>,
+    },
+    /// `report_problem`
+    ReportProblem {
+        /// The workflow.
+        workflow_id: WorkflowId,
+        /// What is wrong.
+        summary: String,
+        /// How bad; `low` when absent.
+        severity: Option<Severity>,
+        /// The step it is about.
+        step_id: Option<StepId>,
+    },
+    /// `resolve_block`
+    ResolveBlock {
+        /// The workflow.
+        workflow_id: WorkflowId,
+        /// The block.
+        block_id: BlockId,
+        /// The decision.
+        decision: DecisionId,
+        /// The decider's words.
+        comment: String,
+    },
+    /// `locks release` at the command line
+    ReleaseLock {
+        /// The workflow that holds it.
+        workflow_id: WorkflowId,
+        /// The asset.
+        asset_id: AssetId,
+        /// Why.
+        reason: String,
+    },
+    /// `finish_workflow`
+    Finish {
+        /// The workflow.
+        workflow_id: WorkflowId,
+        /// How it ended.
+        result: ResultId,
+        /// Free text.
+        note: Option<String>,
+        /// A confirm token.
+        confirm_token: Option<String>,
+    },
+}
+
+/// Which work to look for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FindScope {
+    /// The caller's open workflows.
+    Mine,
+    /// What may be started, and workflows offered to the caller.
+    Available,
+    /// Blocked workflows of the tenant.
+    Blocked,
+}
+
+/// `find_work`
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FindWork {
+    /// Words to look for.
+    pub query: Option<String>,
+    /// An asset, as said.
+    pub asset_id: Option<String>,
+    /// Where to look; everywhere when absent.
+    pub scope: Option<FindScope>,
+}
+
+/// How much to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Detail {
+    /// What is needed to go on.
+    #[default]
+    Brief,
+    /// With the last events.
+    Full,
+}
+
+/// `get_status`
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GetStatus {
+    /// The workflow.
+    pub workflow_id: Option<WorkflowId>,
+    /// An asset, as said.
+    pub asset_id: Option<String>,
+    /// How much to tell.
+    pub detail: Detail,
+}
+
+/// `check_value`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckValue {
+    /// The workflow.
+    pub workflow_id: WorkflowId,
+    /// The step.
+    pub step_id: StepId,
+    /// The value as said.
+    pub value: String,
+    /// The unit as said.
+    pub unit: Option<String>,
+}
+
+/// The answer: the whole result object of mcp.md.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// Its `outcome`.
+    pub outcome: Outcome,
+    /// Its error code, when not ok.
+    pub error: Option<ErrorCode>,
+    /// Its `duplicate`.
+    pub duplicate: bool,
+    /// Its `speech`.
+    pub speech: String,
+    /// The object, RFC 8785 order.
+    pub body: Value,
+}

@@ -1,0 +1,123 @@
+//! Wall-clock instants as values; nothing here reads a clock.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Milliseconds since the Unix epoch, UTC; written as RFC 3339 with milliseconds and `Z`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Timestamp(i64);
+
+/// A text that is no RFC 3339 instant of the years 1 to 9999.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("not an RFC 3339 time: {text:?}")]
+pub struct TimestampError {
+    /// The text that was read.
+    pub text: String,
+}
+
+/// 9999-12-31T00:00:00Z: later instants are clamped, so that every value can be written.
+const MAX_MS: i64 = 253_402_214_400_000;
+
+impl Timestamp {
+    /// The instant `ms` milliseconds after the epoch, clamped to 1970..9999.
+    #[must_use]
+    pub const fn from_ms(ms: i64) -> Self {
+        if ms < 0 {
+            Self(0)
+        } else if ms > MAX_MS {
+            Self(MAX_MS)
+        } else {
+            Self(ms)
+        }
+    }
+
+    /// Milliseconds since the epoch.
+    #[must_use]
+    pub const fn as_ms(self) -> i64 {
+        self.0
+    }
+
+    /// This instant `ms` milliseconds later (earlier when negative), clamped.
+    #[must_use]
+    pub const fn plus_ms(self, ms: i64) -> Self {
+        Self::from_ms(self.0.saturating_add(ms))
+    }
+
+    /// Milliseconds from `earlier` to this instant; 0 when it is not earlier.
+    #[must_use]
+    pub const fn since_ms(self, earlier: Self) -> i64 {
+        let d = self.0 - earlier.0;
+        if d < 0 { 0 } else { d }
+    }
+
+    /// Reads an RFC 3339 instant.
+    ///
+    /// # Errors
+    /// [`TimestampError`] when `text` is none.
+    pub fn parse(text: &str) -> Result<Self, TimestampError> {
+        text.parse::<jiff::Timestamp>()
+            .map(|t| Self::from_ms(t.as_millisecond()))
+            .map_err(|_| TimestampError {
+                text: text.chars().take(64).collect(),
+            })
+    }
+
+    /// Hour and minute in the IANA time zone `zone` (UTC when it is unknown), as `14:05`.
+    #[must_use]
+    pub fn clock_time(self, zone: &str) -> String {
+        let zone = jiff::tz::TimeZone::get(zone).unwrap_or(jiff::tz::TimeZone::UTC);
+        let local = zone.to_datetime(self.to_jiff());
+        format!("{:02}:{:02}", local.hour(), local.minute())
+    }
+
+    fn to_jiff(self) -> jiff::Timestamp {
+        // The constructor clamps to a range that jiff covers, so the default is never used.
+        jiff::Timestamp::from_millisecond(self.0).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3}", self.to_jiff())
+    }
+}
+
+impl TryFrom<String> for Timestamp {
+    type Error = TimestampError;
+    fn try_from(text: String) -> Result<Self, TimestampError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<Timestamp> for String {
+    fn from(t: Timestamp) -> Self {
+        t.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn written_form_has_milliseconds_and_reads_back() {
+        let t = Timestamp::from_ms(1_796_000_000_120);
+        assert_eq!(t.to_string(), "2026-11-29T20:53:20.120Z");
+        assert_eq!(Timestamp::parse(&t.to_string()), Ok(t));
+        assert_eq!(
+            Timestamp::from_ms(0).to_string(),
+            "1970-01-01T00:00:00.000Z"
+        );
+        assert!(Timestamp::parse("yesterday").is_err());
+    }
+
+    #[test]
+    fn clock_time_follows_the_zone_and_falls_back_to_utc() {
+        let t = Timestamp::from_ms(1_796_000_000_120);
+        assert_eq!(t.clock_time("Europe/Berlin"), "21:53");
+        assert_eq!(t.clock_time("No/Where"), "20:53");
+    }
+}

@@ -1,0 +1,19 @@
+//! What the engine needs from the world. All ports are object-safe and have no default methods.
+
+pub mod ambient;
+pub mod notification;
+pub mod orchestrator;
+pub mod storage;
+
+pub use ambient::{ClockPort, IdPort};
+pub use notification::{DeliveryError, Message, NotificationPort};
+pub use orchestrator::OrchestratorPort;
+pub use storage::{
+    Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Conflict, Cursor, Deadline,
+    DeadlineChange, DefinitionError, LeaseToken, LedgerKey, LedgerRow, ListQuery, LoadQuery,
+    OpenError, OutboxQuery, OutboxRow, OutboxState, OutboxStatus, Page, ReadError, Recent,
+    SettleError, Settled, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
+};
+
+/// A boxed cause of an error.
+pub type Source = Box<dyn std::error::Error + Send + Sync>;

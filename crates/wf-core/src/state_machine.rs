@@ -1,0 +1,25 @@
+//! The four states and the ways between them. Pure: no clock, no randomness, no `async`.
+//!
+//! ```text
+//!            start                first progress             finish
+//!   (none) ────────▶ CREATED ───────────────────▶ RUNNING ───────────▶ COMPLETED
+//!                       │                          │   ▲                  ▲
+//!                       │            out of range, │   │ resolve          │ abandon (from any open state), abort
+//!                       │          report_problem  ▼   │                  │
+//!                       └─────────────────────────▶ BLOCKED ──────────────┘
+//! ```
+//!
+//! Reading order: [`command`] (what callers ask), [`event`] (what happened), [`decision`] (what a command leads to),
+//! [`decide`](decide::decide) with one file per command, [`evolve`](evolve::evolve).
+
+pub mod command;
+pub mod decide;
+pub mod decision;
+pub mod event;
+pub mod evolve;
+
+pub use command::{Command, CommandKind, Facts, LockFact, Secret};
+pub use decide::decide;
+pub use decision::{Confirmation, Decision, Draft, Outcome, Rejection, Unrecorded, Verdict};
+pub use event::{Event, EventBody, SensitiveValue};
+pub use evolve::evolve;

@@ -1,0 +1,220 @@
+//! What a command leads to: events and what goes with them, an answer that records nothing, or a lawful no.
+
+use serde_json::{Map, Value};
+
+use crate::errors::ErrorCode;
+use crate::locks::LockChange;
+use crate::models::{Actor, StepId, Text, Timestamp, WorkflowId};
+use crate::view::Saying;
+
+use super::event::{EventBody, SensitiveValue};
+
+/// The result of [`decide`](super::decide::decide).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Verdict {
+    /// Commit this.
+    Commit(Decision),
+    /// Answer this; nothing is written.
+    Unrecorded(Unrecorded),
+}
+
+/// What to commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What the answer calls it.
+    pub outcome: Outcome,
+    /// What happened, in order; never empty.
+    pub drafts: Vec<Draft>,
+    /// What happens to the asset locks.
+    pub locks: Vec<LockChange>,
+    /// Warnings to show.
+    pub warnings: Vec<Text>,
+}
+
+/// An event before it has its place in the chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    /// What happened.
+    pub body: EventBody,
+    /// Who caused it, where that is not the caller.
+    pub actor: Option<Actor>,
+    /// Sensitive values beside it.
+    pub sensitive: Vec<SensitiveValue>,
+}
+
+impl Draft {
+    /// A draft caused by the caller, with nothing sensitive.
+    #[must_use]
+    pub const fn new(body: EventBody) -> Self {
+        Self {
+            body,
+            actor: None,
+            sensitive: Vec::new(),
+        }
+    }
+}
+
+/// `outcome` of a result (mcp.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Outcome {
+    /// One workflow, as it stands.
+    View,
+    /// Several things to choose from or know about.
+    List,
+    /// Nothing there.
+    None,
+    /// Several match; a question.
+    Disambiguation,
+    /// Something is missing to start; a question.
+    NeedsInput,
+    /// A read-back to confirm.
+    NeedsConfirmation,
+    /// Lawfully not recorded.
+    NotRecorded,
+    /// What recording a value would say.
+    Verdict,
+    /// Started.
+    Started,
+    /// The caller's own open workflow of the same start.
+    Joined,
+    /// Recorded.
+    Recorded,
+    /// Recorded, outside what is accepted, not blocking.
+    OutOfRange,
+    /// Corrected.
+    Corrected,
+    /// Skipped.
+    Skipped,
+    /// Noted without a block.
+    Noted,
+    /// Blocked.
+    Blocked,
+    /// Ownership changed or is offered.
+    Transferred,
+    /// Completed.
+    Finished,
+    /// A block is over.
+    Resolved,
+    /// Not done; see `error`.
+    Error,
+}
+
+impl Outcome {
+    /// The word in results.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::View => "view",
+            Self::List => "list",
+            Self::None => "none",
+            Self::Disambiguation => "disambiguation",
+            Self::NeedsInput => "needs_input",
+            Self::NeedsConfirmation => "needs_confirmation",
+            Self::NotRecorded => "not_recorded",
+            Self::Verdict => "verdict",
+            Self::Started => "started",
+            Self::Joined => "joined",
+            Self::Recorded => "recorded",
+            Self::OutOfRange => "out_of_range",
+            Self::Corrected => "corrected",
+            Self::Skipped => "skipped",
+            Self::Noted => "noted",
+            Self::Blocked => "blocked",
+            Self::Transferred => "transferred",
+            Self::Finished => "finished",
+            Self::Resolved => "resolved",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// An answer that records nothing and is no error.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Unrecorded {
+    /// Read this back; send the same call with the token when it is right.
+    NeedsConfirmation(Confirmation),
+    /// The caller declined.
+    NotRecorded {
+        /// What to say.
+        saying: Saying,
+        /// The step, when one was asked about.
+        step_id: Option<StepId>,
+    },
+    /// Something is missing to start.
+    NeedsInput {
+        /// The question.
+        saying: Saying,
+    },
+    /// Nothing to do: an acknowledgement that came late.
+    Unchanged,
+    /// The assets are held by this workflow; the engine looks whether it is the caller's own twin.
+    HeldBy {
+        /// The holder.
+        workflow_id: WorkflowId,
+        /// The asset in the words of the policy.
+        asset: Text,
+    },
+}
+
+/// A read-back to confirm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confirmation {
+    /// What comes back with the same call.
+    pub token: String,
+    /// What to read back.
+    pub read_back: Text,
+    /// Until when the token counts.
+    pub expires_at: Timestamp,
+}
+
+/// A lawful no. Becomes `error` of a result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rejection {
+    /// Which rule.
+    pub code: ErrorCode,
+    /// For the developer: what was wrong and what would be right.
+    pub message: String,
+    /// What to say to the person.
+    pub saying: Saying,
+    /// Facts for programs; see docs/errors.
+    pub details: Map<String, Value>,
+    /// When the same call may succeed, in milliseconds.
+    pub after_ms: Option<i64>,
+}
+
+impl Rejection {
+    /// A rejection without details.
+    #[must_use]
+    pub fn new(code: ErrorCode, message: impl Into<String>, saying: Saying) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            saying,
+            details: Map::new(),
+            after_ms: None,
+        }
+    }
+
+    /// Adds a detail.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.details.insert(name.to_owned(), value.into());
+        self
+    }
+}
+
+impl Rejection {
+    /// A malformed argument: `details` name the field and the rule.
+    #[must_use]
+    pub fn invalid(field: &str, rule: &str) -> Self {
+        Self::new(
+            ErrorCode::ValidationError,
+            format!("{field}: {rule}"),
+            Saying::InvalidArgument {
+                field: field.to_owned(),
+            },
+        )
+        .with("field", field)
+        .with("rule", rule)
+    }
+}

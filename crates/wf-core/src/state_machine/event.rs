@@ -1,0 +1,306 @@
+//! What happened: versioned, append-only, chained by hash.
+//!
+//! `hash` is the lowercase hexadecimal SHA-256 of the RFC 8785 form of the event without `hash` and without
+//! `sensitive`. `prev_hash` of the first event is SHA-256 of `checkpoint/v1`, the tenant and the workflow id.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::models::{
+    Actor, BlockId, Cause, DecisionId, Digest, HeldAsset, Person, ProcedureRef, Reading,
+    ReasonCode, ResultId, Severity, StepId, TenantId, Text, Timestamp, WorkflowId,
+};
+use crate::policy::Effect;
+
+/// One thing that happened to a workflow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Version of the event's form; 1.
+    pub v: u16,
+    /// The workflow.
+    pub workflow_id: WorkflowId,
+    /// Position in the workflow's history, gapless from 1.
+    pub seq: u64,
+    /// max(now, `at` of the event before).
+    pub at: Timestamp,
+    /// Who caused it.
+    pub actor: Actor,
+    /// Their name at the time, when known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub actor_name: Option<String>,
+    /// What happened: `kind` and `data`.
+    #[serde(flatten)]
+    pub body: EventBody,
+    /// The ledger key and fingerprint of the call.
+    pub cause: Cause,
+    /// `hash` of the event before.
+    pub prev_hash: Digest,
+    /// Hash of this event.
+    pub hash: Digest,
+    /// Sensitive values beside the chain, which holds only their salted digests; erasable.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub sensitive: Vec<SensitiveValue>,
+}
+
+/// A sensitive value that stands beside its event.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SensitiveValue {
+    /// What it is: `value`, or `inputs.<name>`.
+    pub name: String,
+    /// 32 hexadecimal digits, random per event.
+    pub salt: String,
+    /// The value, as JSON.
+    pub value: Value,
+}
+
+impl std::fmt::Debug for SensitiveValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SensitiveValue")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SensitiveValue {
+    /// Lowercase hexadecimal SHA-256 of the salt's text and the value's RFC 8785 form: what the chain holds.
+    ///
+    /// # Errors
+    /// When the value cannot be canonical; values from a strictly parsed request always can.
+    pub fn digest(&self) -> Result<Digest, wf_idempotency::CanonicalError> {
+        let mut bytes = self.salt.clone().into_bytes();
+        bytes.extend(wf_idempotency::canonical_bytes(&self.value)?);
+        Ok(Digest::of(&bytes))
+    }
+}
+
+/// How a read-back was confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConfirmedBy {
+    /// A confirm token came back with the same call.
+    Token,
+    /// The client asked its user through an elicitation.
+    Elicitation,
+}
+
+/// What happened, by kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "data", rename_all = "snake_case")]
+pub enum EventBody {
+    /// A workflow began and holds its assets.
+    WorkflowStarted {
+        /// The tenant.
+        tenant: TenantId,
+        /// What it runs.
+        procedure: ProcedureRef,
+        /// How it is called.
+        label: Text,
+        /// What it acquired.
+        assets: Vec<HeldAsset>,
+        /// Inputs without sensitive ones.
+        inputs: Map<String, Value>,
+        /// Sensitive inputs: name → salted digest.
+        #[serde(skip_serializing_if = "Map::is_empty", default)]
+        sensitive_inputs: Map<String, Value>,
+        /// Who drives it.
+        owner: Person,
+    },
+    /// The orchestrator knows of it.
+    OrchestrationAcknowledged {
+        /// The orchestration fence of the acknowledging execution.
+        fence: u64,
+    },
+    /// A value was recorded for a step.
+    StepRecorded {
+        /// The step.
+        step_id: StepId,
+        /// 1 for the first value of the step.
+        attempt: u32,
+        /// The value; withheld when sensitive.
+        reading: Reading,
+        /// Salted digest of a sensitive value.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        sensitive_digest: Option<Digest>,
+        /// Outside what the policy accepts.
+        out_of_range: bool,
+        /// Warnings of the policy.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        warnings: Vec<Text>,
+        /// The caller's note.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        note: Option<String>,
+        /// How the read-back was confirmed, when one was asked for.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        confirmed_by: Option<ConfirmedBy>,
+    },
+    /// A recorded value was replaced; the original stays in the history.
+    StepCorrected {
+        /// The step.
+        step_id: StepId,
+        /// Counts on from the value that is replaced.
+        attempt: u32,
+        /// The new value.
+        reading: Reading,
+        /// Salted digest of a sensitive value.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        sensitive_digest: Option<Digest>,
+        /// Outside what the policy accepts.
+        out_of_range: bool,
+        /// Warnings of the policy.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        warnings: Vec<Text>,
+        /// Why.
+        reason_code: ReasonCode,
+        /// The caller's note.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        note: Option<String>,
+        /// How the read-back was confirmed, when one was asked for.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        confirmed_by: Option<ConfirmedBy>,
+    },
+    /// A later step used a value that was corrected: it is open again.
+    RecheckRequired {
+        /// The step to confirm again.
+        step_id: StepId,
+        /// The step whose value changed.
+        because_of: StepId,
+    },
+    /// A step was skipped.
+    StepSkipped {
+        /// The step.
+        step_id: StepId,
+        /// Why, where the policy asks.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        reason_code: Option<ReasonCode>,
+        /// The caller's note.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        note: Option<String>,
+    },
+    /// The workflow is blocked (further).
+    WorkflowBlocked {
+        /// The block.
+        block_id: BlockId,
+        /// Why.
+        code: ReasonCode,
+        /// The step it is about.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        step_id: Option<StepId>,
+        /// A report made it, rather than a value.
+        reported: bool,
+        /// The reporter's words.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        summary: Option<String>,
+        /// How bad.
+        severity: Severity,
+        /// Who is told.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        escalated_to: Option<String>,
+    },
+    /// A problem that does not block.
+    ProblemNoted {
+        /// The step it is about.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        step_id: Option<StepId>,
+        /// The reporter's words.
+        summary: String,
+    },
+    /// A block is over.
+    BlockResolved {
+        /// The block.
+        block_id: BlockId,
+        /// The decision, or `corrected`.
+        decision: DecisionId,
+        /// What it leads to.
+        effect: Effect,
+        /// The step it was about.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        step_id: Option<StepId>,
+        /// The decider's words.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        comment: Option<String>,
+    },
+    /// Somebody who was told said that they know.
+    BlockAcknowledged {
+        /// The block.
+        block_id: BlockId,
+        /// Who.
+        by: Person,
+    },
+    /// The owner offered the workflow.
+    OwnershipOffered {
+        /// To whom; anybody when absent.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        to: Option<Person>,
+    },
+    /// The offer is gone.
+    OfferWithdrawn {
+        /// The offeree declined, rather than the owner withdrew.
+        declined: bool,
+    },
+    /// Somebody else drives it now.
+    OwnershipTransferred {
+        /// The new owner.
+        to: Person,
+        /// Taken over, rather than accepted.
+        taken_over: bool,
+        /// Why, when taken over.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        reason_code: Option<ReasonCode>,
+        /// The assets with their fences.
+        assets: Vec<HeldAsset>,
+    },
+    /// An operator freed an asset by hand.
+    LockReleased {
+        /// The asset.
+        asset_id: crate::models::AssetId,
+        /// Why.
+        reason: String,
+    },
+    /// The workflow is over.
+    WorkflowCompleted {
+        /// How it ended.
+        result: ResultId,
+        /// The caller's note.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        note: Option<String>,
+    },
+    /// A deadline passed.
+    DeadlinePassed {
+        /// Its id.
+        deadline_id: String,
+    },
+    /// The next recipient was told.
+    Escalated {
+        /// The block it is about.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        block_id: Option<BlockId>,
+        /// Who is told.
+        to: String,
+    },
+}
+
+impl EventBody {
+    /// The kind, as written in `kind`.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::WorkflowStarted { .. } => "workflow_started",
+            Self::OrchestrationAcknowledged { .. } => "orchestration_acknowledged",
+            Self::StepRecorded { .. } => "step_recorded",
+            Self::StepCorrected { .. } => "step_corrected",
+            Self::RecheckRequired { .. } => "recheck_required",
+            Self::StepSkipped { .. } => "step_skipped",
+            Self::WorkflowBlocked { .. } => "workflow_blocked",
+            Self::ProblemNoted { .. } => "problem_noted",
+            Self::BlockResolved { .. } => "block_resolved",
+            Self::BlockAcknowledged { .. } => "block_acknowledged",
+            Self::OwnershipOffered { .. } => "ownership_offered",
+            Self::OfferWithdrawn { .. } => "offer_withdrawn",
+            Self::OwnershipTransferred { .. } => "ownership_transferred",
+            Self::LockReleased { .. } => "lock_released",
+            Self::WorkflowCompleted { .. } => "workflow_completed",
+            Self::DeadlinePassed { .. } => "deadline_passed",
+            Self::Escalated { .. } => "escalated",
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! placeholder
+
+/// placeholder
+pub fn evolve() {}
