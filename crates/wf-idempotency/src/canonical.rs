@@ -68,7 +68,7 @@ impl CanonicalError {
 /// `$serde_json::private::` and more than 127 levels of nesting. A float beyond 2^53 is written: it
 /// is a double already, and loses nothing. ([`Fingerprint::of`](crate::Fingerprint::of) refuses it.)
 pub fn canonical_bytes(value: &Value) -> Result<Vec<u8>, CanonicalError> {
-    exact::check(value, 0, Numbers::Doubles)?;
+    exact::check(value, Numbers::Doubles)?;
     write(value)
 }
 
@@ -78,7 +78,7 @@ pub fn canonical_bytes(value: &Value) -> Result<Vec<u8>, CanonicalError> {
 ///
 /// As [`canonical_bytes`].
 pub fn canonical_string(value: &Value) -> Result<String, CanonicalError> {
-    exact::check(value, 0, Numbers::Doubles)?;
+    exact::check(value, Numbers::Doubles)?;
     serde_json_canonicalizer::to_string(value).map_err(CanonicalError::Write)
 }
 

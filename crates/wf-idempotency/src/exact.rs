@@ -49,15 +49,13 @@ fn fits(number: &Number, rule: Numbers) -> bool {
 }
 
 /// Refuses what the canonical form would change or what cannot be read back as it was.
-///
-/// `depth` counts the containers around `value`.
-pub(crate) fn check(value: &Value, depth: usize, rule: Numbers) -> Result<(), CanonicalError> {
-    walk(value, depth, rule).map_err(|fault| fault.into_error())
+pub(crate) fn check(value: &Value, rule: Numbers) -> Result<(), CanonicalError> {
+    walk(value, 0, rule).map_err(Fault::into_error)
 }
 
 /// As [`check`], for one member of an object that is not a [`Value`] itself.
 pub(crate) fn check_member(key: &str, value: &Value, rule: Numbers) -> Result<(), CanonicalError> {
-    member(key, value, 1, rule).map_err(|fault| fault.into_error())
+    member(key, value, 1, rule).map_err(Fault::into_error)
 }
 
 /// A fault on its way out to the root.
@@ -95,6 +93,7 @@ impl Fault {
     }
 }
 
+/// `depth` counts the containers around `value`.
 fn walk(value: &Value, depth: usize, rule: Numbers) -> Result<(), Fault> {
     match value {
         Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),

@@ -23,8 +23,8 @@ use crate::exact::{Numbers, check_member};
 /// use wf_idempotency::Fingerprint;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let sent = json!({ "step": "pressure", "value": "4.20", "idempotency_key": "k-1" });
-/// let fingerprint = Fingerprint::of("submit", sent.as_object().ok_or("no object")?, &["idempotency_key"])?;
+/// let sent = json!({ "item": "a-1", "value": "4.20", "idempotency_key": "k-1" });
+/// let fingerprint = Fingerprint::of("record", sent.as_object().ok_or("no object")?, &["idempotency_key"])?;
 /// assert_eq!(fingerprint.to_string().parse::<Fingerprint>()?, fingerprint);
 /// # Ok(())
 /// # }

@@ -112,3 +112,8 @@ pub use fingerprint::{Fingerprint, FingerprintError};
 pub use key::{IdempotencyKey, KeyError};
 pub use ledger::{LedgerEntry, ReplayError, Verdict, judge, replay};
 pub use strict::{StrictError, StrictLimits, parse_strict};
+
+/// The code of the README, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

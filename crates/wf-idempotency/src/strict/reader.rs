@@ -3,6 +3,7 @@
 //! Owned by `strict`, which states limits and errors. Recursion is bounded by the depth limit; paths
 //! are collected only while an error unwinds; each byte is looked at a constant number of times.
 
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 use super::StrictError;
@@ -202,17 +203,16 @@ impl<'a> Reader<'a> {
             if key.starts_with(PRIVATE_PREFIX) {
                 return Err(Fault::new(What::Private).under_key(&key));
             }
-            if members.contains_key(&key) {
-                return Err(Fault::new(What::Duplicate).under_key(&key));
-            }
-            self.skip_space();
-            if !self.take(b':') {
-                return Err(self.syntax("no colon after the key").under_key(&key));
-            }
-            self.skip_space();
-            match self.value(depth + 1) {
-                Ok(value) => members.insert(key, value),
-                Err(fault) => return Err(fault.under_key(&key)),
+            // Looked at before the value is read: one look-up a member, and the path of the key.
+            let member = match members.entry(key) {
+                Entry::Vacant(member) => member,
+                Entry::Occupied(member) => {
+                    return Err(Fault::new(What::Duplicate).under_key(member.key()));
+                }
+            };
+            match self.member_value(depth + 1) {
+                Ok(value) => member.insert(value),
+                Err(fault) => return Err(fault.under_key(member.key())),
             };
             self.skip_space();
             if self.take(b'}') {
@@ -223,6 +223,16 @@ impl<'a> Reader<'a> {
             }
             self.skip_space();
         }
+    }
+
+    /// What follows a key: a colon and a value inside `depth` open containers.
+    fn member_value(&mut self, depth: usize) -> Result<Value, Fault> {
+        self.skip_space();
+        if !self.take(b':') {
+            return Err(self.syntax("no colon after the key"));
+        }
+        self.skip_space();
+        self.value(depth)
     }
 
     /// A string; its opening quote is next.
