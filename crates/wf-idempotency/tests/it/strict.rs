@@ -320,3 +320,32 @@ fn errors_say_what_to_do_and_name_the_place() {
     let long = format!(r#"{{"{}":1e99}}"#, "k".repeat(100_000));
     assert!(read(long).unwrap_err().to_string().len() < 300);
 }
+
+/// Every byte in every kind of place, and every `\u` escape alone and after half a surrogate pair:
+/// the reader takes what `serde_json` takes, and nothing else.
+#[test]
+fn each_byte_and_each_escape_is_read_as_serde_json_reads_it() {
+    let agrees = |bytes: &[u8]| {
+        let shown = String::from_utf8_lossy(bytes);
+        assert_eq!(
+            read(bytes).ok(),
+            serde_json::from_slice(bytes).ok(),
+            "{shown}"
+        );
+    };
+    for byte in 0..=u8::MAX {
+        agrees(&[byte]);
+        agrees(&[byte, b'1']);
+        agrees(&[b'1', byte]);
+        agrees(&[b'[', byte, b'1', byte, b']']);
+        agrees(&[b'[', b'1', byte, b'2', b']']);
+        agrees(&[b'"', byte, b'"']);
+        agrees(&[b'"', b'\\', byte, b'"']);
+        agrees(&[b'"', b'\\', b'u', b'0', byte, b'a', b'f', b'"']);
+        agrees(&[b'{', b'"', b'a', b'"', byte, b':', byte, b'1', byte, b'}']);
+    }
+    for code in 0..=u16::MAX {
+        agrees(format!("\"\\u{code:04x}\"").as_bytes());
+        agrees(format!("\"\\uD83D\\u{code:04X}\"").as_bytes());
+    }
+}
