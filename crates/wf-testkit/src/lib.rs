@@ -1,0 +1,3 @@
+//! Test kit.
+pub mod build;
+pub mod contract;
