@@ -99,12 +99,7 @@ impl PlannedAsset {
     /// The asset once acquired.
     #[must_use]
     pub fn held(&self, fence: u64) -> HeldAsset {
-        HeldAsset {
-            role: self.role.clone(),
-            id: self.id.clone(),
-            say: self.say.clone(),
-            fence,
-        }
+        HeldAsset { role: self.role.clone(), id: self.id.clone(), say: self.say.clone(), fence }
     }
 }
 
@@ -167,9 +162,7 @@ impl Plan {
 
     /// Required steps that are not settled.
     pub fn unsettled(&self) -> impl Iterator<Item = &PlannedStep> {
-        self.steps
-            .iter()
-            .filter(|s| s.applies && s.required && !s.settled)
+        self.steps.iter().filter(|s| s.applies && s.required && !s.settled)
     }
 
     /// Required steps that apply: how many are settled, and how many there are.

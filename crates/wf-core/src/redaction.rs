@@ -15,13 +15,7 @@ impl fmt::Display for Quoted<'_> {
             .0
             .chars()
             .take(SHOWN_CHARS_MAX)
-            .map(|c| {
-                if c.is_control() || c == '"' {
-                    '\u{fffd}'
-                } else {
-                    c
-                }
-            })
+            .map(|c| if c.is_control() || c == '"' { '\u{fffd}' } else { c })
             .collect();
         if self.0.chars().nth(SHOWN_CHARS_MAX).is_some() {
             shown.push('…');
@@ -42,10 +36,7 @@ mod tests {
 
     #[test]
     fn control_characters_and_length_are_tamed() {
-        assert_eq!(
-            Quoted("a\n\u{1b}[31m\"b").to_string(),
-            "\"a\u{fffd}\u{fffd}[31m\u{fffd}b\""
-        );
+        assert_eq!(Quoted("a\n\u{1b}[31m\"b").to_string(), "\"a\u{fffd}\u{fffd}[31m\u{fffd}b\"");
         assert!(Quoted(&"x".repeat(500)).to_string().len() < 100);
     }
 }

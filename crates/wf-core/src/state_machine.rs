@@ -10,13 +10,17 @@
 //! ```
 //!
 //! Reading order: [`command`] (what callers ask), [`event`] (what happened), [`decision`] (what a command leads to),
-//! [`decide`](decide::decide) with one file per command, [`evolve`](evolve::evolve).
+//! [`decide`](decide::decide) with one file per command, [`evolve`](evolve::evolve), [`chain`] (events linked by hash),
+//! [`notices`] (messages of a commit), [`token`] (confirm tokens).
 
+pub mod chain;
 pub mod command;
 pub mod decide;
 pub mod decision;
 pub mod event;
 pub mod evolve;
+pub mod notices;
+pub mod token;
 
 pub use command::{Command, CommandKind, Facts, LockFact, Secret};
 pub use decide::decide;

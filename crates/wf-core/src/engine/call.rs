@@ -65,8 +65,8 @@ pub enum Request {
         step_id: StepId,
         /// The value.
         value: SubmittedValue,
-        /// Why.
-        reason_code: ReasonCode,
+        /// Why; asked for when absent.
+        reason_code: Option<ReasonCode>,
     },
     /// `skip_step`
     SkipStep {

@@ -39,10 +39,7 @@ impl Policies {
         current: Vec<Arc<dyn DomainPolicyPort>>,
         compiler: Option<Arc<dyn PolicyCompilerPort>>,
     ) -> Result<Self, PoliciesError> {
-        let this = Self {
-            shared: Arc::default(),
-            compiler,
-        };
+        let this = Self { shared: Arc::default(), compiler };
         this.replace(current)?;
         Ok(this)
     }
@@ -61,9 +58,7 @@ impl Policies {
         }
         let mut known = self.shared.write().unwrap_or_else(PoisonError::into_inner);
         for policy in current.values() {
-            known
-                .pinned
-                .insert(policy.definition().digest.clone(), Arc::clone(policy));
+            known.pinned.insert(policy.definition().digest.clone(), Arc::clone(policy));
         }
         known.current = current;
         Ok(())

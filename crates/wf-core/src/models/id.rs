@@ -25,10 +25,7 @@ fn is_plain(text: &str, max: usize, colon: bool) -> bool {
 }
 
 fn is_hex64(text: &str) -> bool {
-    text.len() == 64
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    text.len() == 64 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
 macro_rules! string_id {
@@ -157,6 +154,14 @@ impl ResultId {
     #[must_use]
     pub fn abandoned() -> Self {
         Self("abandoned".to_owned())
+    }
+}
+
+impl DecisionId {
+    /// The decision that a correction inside the limits stands for.
+    #[must_use]
+    pub fn corrected() -> Self {
+        Self("corrected".to_owned())
     }
 }
 

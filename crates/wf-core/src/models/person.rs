@@ -125,11 +125,7 @@ pub struct Scopes {
 
 impl Scopes {
     /// Every scope.
-    pub const ALL: Self = Self {
-        read: true,
-        write: true,
-        supervise: true,
-    };
+    pub const ALL: Self = Self { read: true, write: true, supervise: true };
 
     /// Supervision implies reading.
     #[must_use]
@@ -178,19 +174,12 @@ impl Principal {
     /// An operator at the command line, with all scopes.
     #[must_use]
     pub fn operator(tenant: TenantId, os_user: &str) -> Self {
-        Self {
-            tenant,
-            actor: Actor::Cli(os_user.to_owned()),
-            ..Self::local()
-        }
+        Self { tenant, actor: Actor::Cli(os_user.to_owned()), ..Self::local() }
     }
 
     /// The caller as history shows them.
     #[must_use]
     pub fn person(&self) -> Person {
-        Person {
-            id: self.actor.clone(),
-            name: self.name.clone(),
-        }
+        Person { id: self.actor.clone(), name: self.name.clone() }
     }
 }

@@ -27,10 +27,6 @@ impl Reading {
     /// The same reading without its value.
     #[must_use]
     pub fn withhold(&self) -> Self {
-        Self {
-            given_unit: self.given_unit.clone(),
-            withheld: true,
-            ..Self::default()
-        }
+        Self { given_unit: self.given_unit.clone(), withheld: true, ..Self::default() }
     }
 }

@@ -60,9 +60,7 @@ impl Timestamp {
     pub fn parse(text: &str) -> Result<Self, TimestampError> {
         text.parse::<jiff::Timestamp>()
             .map(|t| Self::from_ms(t.as_millisecond()))
-            .map_err(|_| TimestampError {
-                text: text.chars().take(64).collect(),
-            })
+            .map_err(|_| TimestampError { text: text.chars().take(64).collect() })
     }
 
     /// Hour and minute in the IANA time zone `zone` (UTC when it is unknown), as `14:05`.
@@ -107,10 +105,7 @@ mod tests {
         let t = Timestamp::from_ms(1_796_000_000_120);
         assert_eq!(t.to_string(), "2026-11-29T20:53:20.120Z");
         assert_eq!(Timestamp::parse(&t.to_string()), Ok(t));
-        assert_eq!(
-            Timestamp::from_ms(0).to_string(),
-            "1970-01-01T00:00:00.000Z"
-        );
+        assert_eq!(Timestamp::from_ms(0).to_string(), "1970-01-01T00:00:00.000Z");
         assert!(Timestamp::parse("yesterday").is_err());
     }
 

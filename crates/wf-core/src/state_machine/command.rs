@@ -55,7 +55,7 @@ pub enum CommandKind {
         /// The value and how it is confirmed.
         value: SubmittedValue,
         /// Why.
-        reason_code: ReasonCode,
+        reason_code: Option<ReasonCode>,
     },
     /// Leave a step out.
     SkipStep {

@@ -1,4 +1,111 @@
-//! placeholder
+//! `decide`: what a command leads to. Pure; one file per command, one match over the phase in each.
+//!
+//! Scope is the engine's business (before the ledger is read); ownership, state, locks and the policy are decided here,
+//! in this order.
 
-/// placeholder
-pub fn decide() {}
+mod correct;
+mod finish;
+mod guard;
+mod lock;
+mod problem;
+mod resolve;
+mod skip;
+mod start;
+mod submit;
+mod value;
+
+use crate::models::{Actor, Phase, Workflow};
+
+use super::command::{Command, CommandKind, Facts};
+use super::decision::{Decision, Draft, Outcome, Rejection, Unrecorded, Verdict};
+use super::event::EventBody;
+
+pub use guard::targets;
+
+/// What `command` leads to in `state`.
+///
+/// # Errors
+/// A [`Rejection`] when a rule says no; then nothing changes.
+pub fn decide(
+    state: Option<&Workflow>,
+    command: &Command,
+    facts: &Facts<'_>,
+) -> Result<Verdict, Rejection> {
+    let Some(workflow) = state else {
+        return begin(command, facts);
+    };
+    let by = &command.principal;
+    match &command.kind {
+        CommandKind::Start { .. } => Err(guard::wrong_state(workflow, command)),
+        CommandKind::AcknowledgeOrchestration { fence } => Ok(acknowledge(workflow, *fence)),
+        CommandKind::SubmitStep { step_id, value } => {
+            guard::owner(workflow, by)?;
+            submit::decide(workflow, command, step_id, value, facts)
+        }
+        CommandKind::CorrectStep { step_id, value, reason_code } => {
+            guard::owner(workflow, by)?;
+            correct::decide(workflow, command, step_id, value, reason_code.as_ref(), facts)
+        }
+        CommandKind::SkipStep { step_id, reason_code, note } => {
+            guard::owner(workflow, by)?;
+            let request = skip::Skip { step_id, reason_code: reason_code.as_ref(), note };
+            skip::decide(workflow, command, &request, facts)
+        }
+        CommandKind::ReportProblem { summary, severity, step_id } => {
+            let report = problem::Report { summary, severity: *severity, step_id };
+            problem::decide(workflow, command, &report, facts)
+        }
+        CommandKind::ResolveBlock { block_id, decision, comment } => {
+            guard::supervisor(by)?;
+            let request = resolve::Resolve { block_id, decision, comment };
+            resolve::decide(workflow, command, &request, facts)
+        }
+        CommandKind::ReleaseLock { asset_id, reason } => {
+            lock::decide(workflow, command, asset_id, reason)
+        }
+        CommandKind::Finish { result, note, confirm_token } => {
+            guard::owner(workflow, by)?;
+            let request = finish::Finish { result, note, confirm_token: confirm_token.as_deref() };
+            finish::decide(workflow, command, &request, facts)
+        }
+    }
+}
+
+fn begin(command: &Command, facts: &Facts<'_>) -> Result<Verdict, Rejection> {
+    match &command.kind {
+        CommandKind::Start { assets, inputs, .. } => {
+            let request = start::Start { assets, inputs };
+            start::decide(command, &request, facts)
+        }
+        CommandKind::AcknowledgeOrchestration { .. }
+        | CommandKind::SubmitStep { .. }
+        | CommandKind::CorrectStep { .. }
+        | CommandKind::SkipStep { .. }
+        | CommandKind::ReportProblem { .. }
+        | CommandKind::ResolveBlock { .. }
+        | CommandKind::ReleaseLock { .. }
+        | CommandKind::Finish { .. } => Err(guard::not_found()),
+    }
+}
+
+/// An acknowledgement in any state but CREATED changes nothing and writes no event.
+fn acknowledge(workflow: &Workflow, fence: u64) -> Verdict {
+    match workflow.phase {
+        Phase::Created => Verdict::Commit(Decision {
+            outcome: Outcome::View,
+            drafts: vec![Draft {
+                actor: Some(Actor::orchestrator()),
+                ..Draft::new(EventBody::OrchestrationAcknowledged { fence })
+            }],
+            locks: Vec::new(),
+            warnings: Vec::new(),
+        }),
+        Phase::Running | Phase::Blocked | Phase::Completed => {
+            Verdict::Unrecorded(Unrecorded::Unchanged)
+        }
+    }
+}
+
+fn commit(outcome: Outcome, drafts: Vec<Draft>, locks: Vec<crate::locks::LockChange>) -> Verdict {
+    Verdict::Commit(Decision { outcome, drafts, locks, warnings: Vec::new() })
+}

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::errors::ErrorCode;
 use crate::locks::LockChange;
 use crate::models::{Actor, StepId, Text, Timestamp, WorkflowId};
-use crate::view::Saying;
+use crate::view::{Fault, Saying};
 
 use super::event::{EventBody, SensitiveValue};
 
@@ -46,11 +46,7 @@ impl Draft {
     /// A draft caused by the caller, with nothing sensitive.
     #[must_use]
     pub const fn new(body: EventBody) -> Self {
-        Self {
-            body,
-            actor: None,
-            sensitive: Vec::new(),
-        }
+        Self { body, actor: None, sensitive: Vec::new() }
     }
 }
 
@@ -162,7 +158,7 @@ pub struct Confirmation {
     /// What comes back with the same call.
     pub token: String,
     /// What to read back.
-    pub read_back: Text,
+    pub read_back: Saying,
     /// Until when the token counts.
     pub expires_at: Timestamp,
 }
@@ -185,11 +181,11 @@ pub struct Rejection {
 impl Rejection {
     /// A rejection without details.
     #[must_use]
-    pub fn new(code: ErrorCode, message: impl Into<String>, saying: Saying) -> Self {
+    pub fn new(code: ErrorCode, message: impl Into<String>, saying: impl Into<Saying>) -> Self {
         Self {
             code,
             message: message.into(),
-            saying,
+            saying: saying.into(),
             details: Map::new(),
             after_ms: None,
         }
@@ -210,11 +206,15 @@ impl Rejection {
         Self::new(
             ErrorCode::ValidationError,
             format!("{field}: {rule}"),
-            Saying::InvalidArgument {
-                field: field.to_owned(),
-            },
+            Fault::InvalidArgument { field: field.to_owned() },
         )
         .with("field", field)
         .with("rule", rule)
+    }
+
+    /// The outcome is unknown, or nothing was applied: the same call again is right.
+    #[must_use]
+    pub fn unavailable(message: &str, after_ms: Option<i64>) -> Self {
+        Self { after_ms, ..Self::new(ErrorCode::BackendUnavailable, message, Fault::Unavailable) }
     }
 }

@@ -55,9 +55,7 @@ pub struct SensitiveValue {
 
 impl std::fmt::Debug for SensitiveValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SensitiveValue")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
+        f.debug_struct("SensitiveValue").field("name", &self.name).finish_non_exhaustive()
     }
 }
 

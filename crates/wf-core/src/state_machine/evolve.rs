@@ -1,4 +1,263 @@
-//! placeholder
+//! `evolve`: the state after an event. Total, never fails, decides nothing.
 
-/// placeholder
-pub fn evolve() {}
+use crate::limits::CLOSED_BLOCKS_MAX;
+use crate::models::{
+    Block, ClosedBlock, HeldAsset, Offer, Phase, ProcedureRef, Reading, StepId, StepRecord,
+    StepStatus, TenantId, Text, Touch, Workflow,
+};
+use crate::policy::Effect;
+
+use super::event::{Event, EventBody};
+
+/// The state after `event`. A history that does not begin with a start stays nothing.
+#[must_use]
+pub fn evolve(state: Option<Workflow>, event: &Event) -> Option<Workflow> {
+    let mut next = match state {
+        Some(workflow) => apply(workflow, event),
+        None => born(event)?,
+    };
+    next.revision = event.seq;
+    next.last_hash = event.hash.clone();
+    next.updated_at = event.at;
+    if event.actor.is_person() {
+        next.last_activity = event.at;
+    }
+    Some(next)
+}
+
+fn touch(event: &Event) -> Touch {
+    Touch { seq: event.seq, actor: event.actor.clone(), cause: event.cause.clone() }
+}
+
+fn born(event: &Event) -> Option<Workflow> {
+    let EventBody::WorkflowStarted {
+        tenant,
+        procedure,
+        label,
+        assets,
+        inputs,
+        sensitive_inputs,
+        owner,
+    } = &event.body
+    else {
+        return None;
+    };
+    let start = Born { tenant, procedure, label, assets };
+    let mut workflow = start.workflow(event, owner.clone());
+    workflow.inputs.clone_from(inputs);
+    workflow.withheld_inputs = sensitive_inputs.keys().cloned().collect();
+    Some(workflow)
+}
+
+struct Born<'a> {
+    tenant: &'a TenantId,
+    procedure: &'a ProcedureRef,
+    label: &'a Text,
+    assets: &'a [HeldAsset],
+}
+
+impl Born<'_> {
+    fn workflow(&self, event: &Event, owner: crate::models::Person) -> Workflow {
+        Workflow {
+            tenant: self.tenant.clone(),
+            id: event.workflow_id.clone(),
+            procedure: self.procedure.clone(),
+            label: self.label.clone(),
+            phase: Phase::Created,
+            result: None,
+            revision: event.seq,
+            last_hash: event.hash.clone(),
+            owner,
+            offer: None,
+            assets: self.assets.to_vec(),
+            inputs: serde_json::Map::new(),
+            withheld_inputs: Vec::new(),
+            steps: std::collections::BTreeMap::new(),
+            blocks: Vec::new(),
+            closed_blocks: Vec::new(),
+            last_note: None,
+            start_touch: touch(event),
+            ownership_touch: None,
+            outcome_touch: None,
+            last_recorded: None,
+            started_at: event.at,
+            updated_at: event.at,
+            last_activity: event.at,
+            completed_at: None,
+            fence: 1,
+            deadlines: std::collections::BTreeMap::new(),
+        }
+    }
+}
+
+fn apply(mut w: Workflow, event: &Event) -> Workflow {
+    match &event.body {
+        // A second start cannot be: the first event made the workflow.
+        EventBody::WorkflowStarted { .. } => {}
+        EventBody::OrchestrationAcknowledged { fence } => {
+            w.fence = *fence;
+            run(&mut w);
+        }
+        EventBody::StepRecorded { step_id, attempt, reading, out_of_range, .. }
+        | EventBody::StepCorrected { step_id, attempt, reading, out_of_range, .. } => {
+            record(&mut w, event, step_id, *attempt, reading, *out_of_range);
+            run(&mut w);
+        }
+        EventBody::RecheckRequired { step_id, .. } => {
+            if let Some(step) = w.steps.get_mut(step_id) {
+                step.status = StepStatus::Recheck;
+                step.touch = touch(event);
+            }
+        }
+        EventBody::StepSkipped { step_id, .. } => {
+            skip(&mut w, event, step_id);
+            run(&mut w);
+        }
+        EventBody::WorkflowBlocked { .. } => block(&mut w, event),
+        EventBody::ProblemNoted { .. } => w.last_note = Some(touch(event)),
+        EventBody::BlockResolved { block_id, effect, step_id, .. } => {
+            w.blocks.retain(|b| &b.id != block_id);
+            w.closed_blocks.push(ClosedBlock { id: block_id.clone(), touch: touch(event) });
+            let surplus = w.closed_blocks.len().saturating_sub(CLOSED_BLOCKS_MAX);
+            w.closed_blocks.drain(..surplus);
+            match effect {
+                Effect::Redo => {
+                    if let Some(step) = step_id {
+                        reopen(&mut w, event, step);
+                    }
+                }
+                Effect::Continue | Effect::Abort => {}
+            }
+            if w.blocks.is_empty() && w.phase == Phase::Blocked {
+                w.phase = Phase::Running;
+            }
+        }
+        EventBody::BlockAcknowledged { block_id, by } => {
+            if let Some(block) = w.blocks.iter_mut().find(|b| &b.id == block_id) {
+                block.acknowledged_by = Some(by.clone());
+            }
+        }
+        EventBody::OwnershipOffered { to } => {
+            w.offer = Some(Offer { to: to.clone(), at: event.at });
+            w.ownership_touch = Some(touch(event));
+        }
+        EventBody::OfferWithdrawn { .. } => {
+            w.offer = None;
+            w.ownership_touch = Some(touch(event));
+        }
+        EventBody::OwnershipTransferred { to, assets, .. } => {
+            w.owner = to.clone();
+            w.assets.clone_from(assets);
+            w.offer = None;
+            w.ownership_touch = Some(touch(event));
+        }
+        // The lock row changed, not the workflow: its next step finds that the lock is lost.
+        EventBody::LockReleased { .. } => {}
+        EventBody::WorkflowCompleted { result, .. } => {
+            w.phase = Phase::Completed;
+            w.result = Some(result.clone());
+            w.completed_at = Some(event.at);
+            w.outcome_touch = Some(touch(event));
+            w.offer = None;
+            w.deadlines.clear();
+        }
+        EventBody::DeadlinePassed { deadline_id } => {
+            w.deadlines.remove(deadline_id);
+        }
+        EventBody::Escalated { block_id, to } => {
+            if let Some(block) = w.blocks.iter_mut().find(|b| Some(&b.id) == block_id.as_ref()) {
+                block.escalated_to = Some(to.clone());
+            }
+        }
+    }
+    w
+}
+
+/// The first progress makes a created workflow run.
+fn run(w: &mut Workflow) {
+    if w.phase == Phase::Created {
+        w.phase = Phase::Running;
+    }
+}
+
+fn record(
+    w: &mut Workflow,
+    event: &Event,
+    step_id: &StepId,
+    attempt: u32,
+    reading: &Reading,
+    out_of_range: bool,
+) {
+    let record = StepRecord {
+        status: StepStatus::Recorded,
+        attempt,
+        reading: Some(reading.clone()),
+        out_of_range,
+        at: event.at,
+        by: person(event),
+        touch: touch(event),
+    };
+    w.steps.insert(step_id.clone(), record);
+    w.last_recorded = Some(step_id.clone());
+}
+
+fn skip(w: &mut Workflow, event: &Event, step_id: &StepId) {
+    let record = StepRecord {
+        status: StepStatus::Skipped,
+        attempt: w.steps.get(step_id).map_or(0, |s| s.attempt),
+        reading: None,
+        out_of_range: false,
+        at: event.at,
+        by: person(event),
+        touch: touch(event),
+    };
+    w.steps.insert(step_id.clone(), record);
+    if w.last_recorded.as_ref() == Some(step_id) {
+        w.last_recorded = None;
+    }
+}
+
+fn reopen(w: &mut Workflow, event: &Event, step_id: &StepId) {
+    if let Some(step) = w.steps.get_mut(step_id) {
+        step.status = StepStatus::Reopened;
+        step.reading = None;
+        step.out_of_range = false;
+        step.touch = touch(event);
+        if w.last_recorded.as_ref() == Some(step_id) {
+            w.last_recorded = None;
+        }
+    }
+}
+
+fn block(w: &mut Workflow, event: &Event) {
+    let EventBody::WorkflowBlocked {
+        block_id,
+        code,
+        step_id,
+        reported,
+        summary,
+        severity,
+        escalated_to,
+    } = &event.body
+    else {
+        return;
+    };
+    w.blocks.push(Block {
+        id: block_id.clone(),
+        code: code.clone(),
+        step_id: step_id.clone(),
+        reported: *reported,
+        summary: summary.clone(),
+        severity: *severity,
+        escalated_to: escalated_to.clone(),
+        acknowledged_by: None,
+        at: event.at,
+        by: person(event),
+        touch: touch(event),
+    });
+    w.phase = Phase::Blocked;
+}
+
+fn person(event: &Event) -> crate::models::Person {
+    crate::models::Person { id: event.actor.clone(), name: event.actor_name.clone() }
+}

@@ -1,15 +1,322 @@
 //! What there is to say, apart from the language it is said in.
 
-use crate::models::Text;
+use crate::models::{Phase, Text, Timestamp};
 
-/// Something to say. The catalogue of the answer's language has the words.
+/// Something to say. The catalogue of the answer's language has the words (`view/words.rs`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Saying {
     /// Words of the policy, as they are.
     Policy(Text),
+    /// What is wrong with a call, or with us.
+    Fault(Fault),
+    /// Which rule says no.
+    Rule(Rule),
+    /// What is asked of the person.
+    Ask(Ask),
+    /// What was done, or would be.
+    Done(Done),
+    /// How things stand.
+    Stand(Stand),
+}
+
+impl From<Fault> for Saying {
+    fn from(saying: Fault) -> Self {
+        Self::Fault(saying)
+    }
+}
+
+impl From<Rule> for Saying {
+    fn from(saying: Rule) -> Self {
+        Self::Rule(saying)
+    }
+}
+
+impl From<Ask> for Saying {
+    fn from(saying: Ask) -> Self {
+        Self::Ask(saying)
+    }
+}
+
+impl From<Done> for Saying {
+    fn from(saying: Done) -> Self {
+        Self::Done(saying)
+    }
+}
+
+impl From<Stand> for Saying {
+    fn from(saying: Stand) -> Self {
+        Self::Stand(saying)
+    }
+}
+
+/// What is wrong with a call, or with us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
     /// An argument is wrong: which, by the name it has in the tool.
     InvalidArgument {
         /// The argument.
         field: String,
     },
+    /// There is no such workflow for this caller.
+    WorkflowNotFound,
+    /// There is no such procedure.
+    ProcedureNotFound {
+        /// What may be started.
+        available: Vec<Text>,
+    },
+    /// The definition that the workflow pinned is not known here.
+    DefinitionUnknown,
+    /// The reason is none of the list.
+    UnknownReason {
+        /// Some reasons.
+        reasons: Vec<Text>,
+    },
+    /// The block is not open.
+    UnknownBlock,
+    /// A bound was exceeded.
+    LimitExceeded,
+    /// A start without assets needs a key.
+    KeyNeeded,
+    /// The key was used for something else.
+    KeyConflict,
+    /// The workflow changed in between.
+    VersionConflict,
+    /// The outcome is unknown, or nothing was done.
+    Unavailable,
+    /// A bug.
+    Internal,
+}
+
+/// Which rule says no.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rule {
+    /// The caller may not do this.
+    NotAllowed,
+    /// Only a supervisor may do this.
+    SupervisorNeeded,
+    /// Somebody else drives the workflow.
+    NotOwner {
+        /// Their name.
+        owner: String,
+    },
+    /// The step must be done.
+    CannotSkip,
+    /// Somebody else holds the asset.
+    AssetInUse {
+        /// The asset.
+        asset: Text,
+        /// Their name, if the caller may know.
+        holder: Option<String>,
+        /// Since when.
+        since: Option<Timestamp>,
+    },
+    /// The caller's own other workflow holds the asset.
+    AssetInOwnUse {
+        /// The asset.
+        asset: Text,
+        /// The other workflow.
+        label: Text,
+    },
+    /// The workflow no longer holds its asset.
+    LockLost {
+        /// The asset.
+        asset: Text,
+    },
+    /// The command does not apply now.
+    WrongState {
+        /// Where the workflow stands.
+        phase: Phase,
+    },
+    /// Another step is asked now.
+    StepNotOpen {
+        /// Its prompt.
+        prompt: Option<Text>,
+    },
+    /// The step has a value already.
+    StepAlreadyRecorded {
+        /// The value in words; absent when withheld.
+        value: Option<String>,
+    },
+    /// There is nothing recorded to correct.
+    NothingToCorrect,
+    /// A reason must be given.
+    ReasonRequired {
+        /// Some reasons.
+        reasons: Vec<Text>,
+    },
+    /// The decision is none of the block's.
+    DecisionNotAllowed {
+        /// The decisions.
+        decisions: Vec<Text>,
+    },
+    /// The result is none that is possible now.
+    ResultNotAvailable {
+        /// The results that are.
+        results: Vec<Text>,
+    },
+    /// Something is still to be done.
+    StepsUnsettled {
+        /// The prompt of the next step.
+        prompt: Option<Text>,
+    },
+}
+
+/// What is asked of the person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ask {
+    /// Name an asset.
+    Asset {
+        /// The part it plays.
+        role: Text,
+        /// An id that would be accepted.
+        example: Option<String>,
+    },
+    /// Give an input.
+    Input {
+        /// How it is called.
+        input: Text,
+    },
+    /// Abandon this, really?
+    ConfirmAbandon {
+        /// What.
+        label: Text,
+    },
+    /// Nothing was recorded because the caller said no.
+    Declined,
+    /// What is asked next.
+    Next {
+        /// The prompt.
+        prompt: Text,
+    },
+    /// The value before, for a step that is asked again.
+    Recheck {
+        /// The prompt.
+        prompt: Text,
+        /// The value in words.
+        value: Option<String>,
+    },
+    /// Nothing is left to do but to finish.
+    ReadyToFinish {
+        /// Results that are possible.
+        results: Vec<Text>,
+    },
+    /// A decision is needed.
+    Decide {
+        /// What is asked.
+        question: Text,
+        /// Some decisions.
+        decisions: Vec<Text>,
+    },
+    /// Several match.
+    Which {
+        /// Some of them.
+        labels: Vec<Text>,
+        /// How many there are.
+        total: usize,
+    },
+}
+
+/// What was done, or would be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Done {
+    /// Started.
+    Started {
+        /// What.
+        label: Text,
+    },
+    /// It is already open and the caller's own.
+    Joined {
+        /// What.
+        label: Text,
+    },
+    /// A value was recorded; in words, absent when withheld.
+    Recorded {
+        /// The value.
+        value: Option<String>,
+    },
+    /// A value was recorded that is outside what is accepted.
+    RecordedOutside {
+        /// The value.
+        value: Option<String>,
+    },
+    /// A value was corrected.
+    Corrected {
+        /// The value.
+        value: Option<String>,
+    },
+    /// A step was skipped.
+    Skipped,
+    /// A problem was noted.
+    Noted,
+    /// Work stopped.
+    Blocked {
+        /// Who is told.
+        told: Option<String>,
+    },
+    /// A block is over.
+    Resolved,
+    /// Work is over.
+    Finished {
+        /// What.
+        label: Text,
+        /// How it ended; absent when abandoned.
+        result: Option<Text>,
+    },
+    /// An operator freed an asset.
+    Released,
+    /// A value would be recorded.
+    WouldRecord {
+        /// The value in words.
+        value: Option<String>,
+    },
+    /// A value would be recorded as out of range.
+    WouldBeOutside {
+        /// The value in words.
+        value: Option<String>,
+        /// It would stop the work.
+        blocks: bool,
+    },
+}
+
+/// How things stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stand {
+    /// Where a workflow stands.
+    Stands {
+        /// What.
+        label: Text,
+        /// Where.
+        phase: Phase,
+        /// How it ended, when completed.
+        result: Option<Text>,
+    },
+    /// Nothing is open.
+    NothingOpen,
+    /// Nothing matches.
+    NothingFound,
+    /// What was finished last.
+    LastFinished {
+        /// What.
+        label: Text,
+        /// How it ended.
+        result: String,
+        /// When.
+        at: Timestamp,
+    },
+    /// What there is, open.
+    OpenWork {
+        /// Some of them.
+        labels: Vec<Text>,
+        /// How many there are.
+        total: usize,
+    },
+    /// What may be started.
+    MayStart {
+        /// Some of them.
+        titles: Vec<Text>,
+        /// How many there are.
+        total: usize,
+    },
+    /// The asset is free.
+    AssetFree,
 }

@@ -1,0 +1,253 @@
+//! Guards that several commands share: ownership, phase, locks, steps and reasons.
+
+use serde_json::{Value, json};
+
+use crate::errors::ErrorCode;
+use crate::locks::LockChange;
+use crate::models::{
+    Actor, Block, Phase, Principal, ReasonCode, StepId, StepRecord, StepStatus, Text, Workflow,
+};
+use crate::policy::{Choice, DomainPolicyPort, Plan, PlannedStep};
+use crate::view::{Fault, Rule};
+
+use super::super::command::{Command, Facts};
+use super::super::decision::Rejection;
+
+/// How many options speech names.
+const SPOKEN_OPTIONS_MAX: usize = 3;
+
+/// Unknown, or another tenant's: the same answer.
+pub(super) fn not_found() -> Rejection {
+    Rejection::new(
+        ErrorCode::WorkflowNotFound,
+        "there is no workflow with this id; find_work lists yours",
+        Fault::WorkflowNotFound,
+    )
+}
+
+/// The caller drives the workflow, or supervises.
+pub(super) fn owner(workflow: &Workflow, by: &Principal) -> Result<(), Rejection> {
+    if workflow.owner.id == by.actor || by.scopes.supervise {
+        return Ok(());
+    }
+    let owner = workflow.owner.spoken().to_owned();
+    Err(Rejection::new(
+        ErrorCode::NotAllowed,
+        "another person drives this workflow",
+        Rule::NotOwner { owner },
+    )
+    .with("owner", json!({"id": workflow.owner.id.subject(), "name": workflow.owner.name})))
+}
+
+/// The caller supervises.
+pub(super) fn supervisor(by: &Principal) -> Result<(), Rejection> {
+    if by.scopes.supervise {
+        return Ok(());
+    }
+    Err(Rejection::new(
+        ErrorCode::NotAllowed,
+        "the scope workflow:supervise is needed",
+        Rule::SupervisorNeeded,
+    )
+    .with("scope", "workflow:supervise"))
+}
+
+/// The command does not apply in this phase.
+pub(super) fn wrong_state(workflow: &Workflow, command: &Command) -> Rejection {
+    Rejection::new(
+        ErrorCode::InvalidTransition,
+        format!("{} does not apply while {}", command.kind.name(), workflow.phase.as_str()),
+        Rule::WrongState { phase: workflow.phase },
+    )
+    .with("state", workflow.phase.as_str())
+    .with("allowed", allowed(workflow.phase))
+}
+
+/// Commands that apply in a phase, by the names callers know.
+fn allowed(phase: Phase) -> Value {
+    match phase {
+        Phase::Created => json!(["submit_step", "skip_step", "report_problem", "finish"]),
+        Phase::Running => {
+            json!(["submit_step", "correct_step", "skip_step", "report_problem", "finish"])
+        }
+        Phase::Blocked => json!(["resolve_block", "correct_step", "report_problem", "finish"]),
+        Phase::Completed => json!([]),
+    }
+}
+
+/// The workflow still holds every asset with its fence: the conditions for the commit.
+pub(super) fn locks(workflow: &Workflow, facts: &Facts<'_>) -> Result<Vec<LockChange>, Rejection> {
+    let mut changes = Vec::with_capacity(workflow.assets.len());
+    for asset in &workflow.assets {
+        let held = facts.locks.get(&asset.id).is_some_and(|lock| {
+            lock.fence == asset.fence && lock.workflow_id.as_ref() == Some(&workflow.id)
+        });
+        if !held {
+            return Err(Rejection::new(
+                ErrorCode::LockLost,
+                "this workflow no longer holds its asset; it can only be ended",
+                Rule::LockLost { asset: asset.say.clone() },
+            )
+            .with("asset_id", asset.id.as_str()));
+        }
+        changes.push(LockChange::Assert { asset_id: asset.id.clone(), fence: asset.fence });
+    }
+    Ok(changes)
+}
+
+/// Frees every asset that the workflow still holds.
+pub(super) fn release_all(workflow: &Workflow) -> Vec<LockChange> {
+    workflow
+        .assets
+        .iter()
+        .map(|a| LockChange::Release { asset_id: a.id.clone(), fence: a.fence })
+        .collect()
+}
+
+/// The step, which must exist.
+pub(super) fn step<'p>(plan: &'p Plan, step_id: &StepId) -> Result<&'p PlannedStep, Rejection> {
+    plan.step(step_id).ok_or_else(|| {
+        let steps: Vec<&str> = plan.steps.iter().map(|s| s.id.as_str()).collect();
+        Rejection::invalid("step_id", "there is no such step in this procedure")
+            .with("valid", steps)
+    })
+}
+
+/// The step is open now. `plan` is of `workflow`.
+pub(super) fn open(
+    workflow: &Workflow,
+    plan: &Plan,
+    step_id: &StepId,
+    policy: &dyn DomainPolicyPort,
+) -> Result<(), Rejection> {
+    let planned = step(plan, step_id)?;
+    if planned.open {
+        return Ok(());
+    }
+    if let Some(record) = workflow.steps.get(step_id) {
+        match record.status {
+            StepStatus::Recorded => return Err(already_recorded(step_id, record, policy)),
+            StepStatus::Skipped | StepStatus::Reopened | StepStatus::Recheck => {}
+        }
+    }
+    Err(not_open(workflow, plan, policy))
+}
+
+/// The step is not open: which are.
+pub(super) fn not_open(
+    workflow: &Workflow,
+    plan: &Plan,
+    policy: &dyn DomainPolicyPort,
+) -> Rejection {
+    let open: Vec<&str> = plan.open().map(|s| s.id.as_str()).collect();
+    let prompt = next_prompt(workflow, plan, policy);
+    Rejection::new(ErrorCode::StepNotOpen, "the step is not open now", Rule::StepNotOpen { prompt })
+        .with("open", open)
+}
+
+/// The prompt of the step that is asked next.
+pub(super) fn next_prompt(
+    workflow: &Workflow,
+    plan: &Plan,
+    policy: &dyn DomainPolicyPort,
+) -> Option<Text> {
+    plan.next().and_then(|s| policy.describe(workflow, &s.id)).map(|d| d.prompt)
+}
+
+fn already_recorded(
+    step_id: &StepId,
+    record: &StepRecord,
+    policy: &dyn DomainPolicyPort,
+) -> Rejection {
+    let shown = record.reading.as_ref().filter(|r| !r.withheld);
+    let value = shown.map(|r| policy.spoken(step_id, r, &crate::models::Locale::default()));
+    let mut rejection = Rejection::new(
+        ErrorCode::StepAlreadyRecorded,
+        "the step has a value; correct_step replaces it",
+        Rule::StepAlreadyRecorded { value },
+    )
+    .with("at", record.at.to_string())
+    .with("by", json!({"id": record.by.id.subject(), "name": record.by.name}));
+    rejection = match shown {
+        Some(reading) => {
+            rejection.with("value", reading.given.as_str()).with("unit", reading.given_unit.clone())
+        }
+        None => rejection.with("withheld", true),
+    };
+    rejection
+}
+
+/// The reason, which must be one of the policy's list when given.
+pub(super) fn known_reason(
+    reason: &ReasonCode,
+    policy: &dyn DomainPolicyPort,
+) -> Result<(), Rejection> {
+    let reasons = policy.reasons();
+    if reasons.iter().any(|r| r.id == reason.as_str()) {
+        return Ok(());
+    }
+    let mut rejection = Rejection::invalid("reason_code", "there is no such reason");
+    rejection.saying = Fault::UnknownReason { reasons: spoken(&reasons) }.into();
+    Err(rejection.with("reasons", listed(&reasons)))
+}
+
+/// A reason is needed and known.
+pub(super) fn required_reason(
+    reason: Option<&ReasonCode>,
+    policy: &dyn DomainPolicyPort,
+) -> Result<ReasonCode, Rejection> {
+    match reason {
+        Some(reason) => known_reason(reason, policy).map(|()| reason.clone()),
+        None => {
+            let reasons = policy.reasons();
+            Err(Rejection::new(
+                ErrorCode::ReasonRequired,
+                "reason_code is needed",
+                Rule::ReasonRequired { reasons: spoken(&reasons) },
+            )
+            .with("reasons", listed(&reasons)))
+        }
+    }
+}
+
+/// The first choices, for speech.
+pub(super) fn spoken(choices: &[Choice]) -> Vec<Text> {
+    choices.iter().take(SPOKEN_OPTIONS_MAX).map(|c| c.say.clone()).collect()
+}
+
+/// All choices, for details.
+pub(super) fn listed(choices: &[Choice]) -> Value {
+    choices.iter().map(|c| json!({"id": c.id, "say": c.say})).collect()
+}
+
+/// What a repeat without a key is compared with (idempotency.md, Without a key).
+pub mod targets {
+    use super::{Actor, Block, StepId, Workflow};
+    use crate::models::{BlockId, Touch};
+
+    /// The newest event on a step.
+    #[must_use]
+    pub fn step<'w>(workflow: &'w Workflow, step_id: &StepId) -> Option<&'w Touch> {
+        workflow.steps.get(step_id).map(|s| &s.touch)
+    }
+
+    /// The newest event on a block, open or closed.
+    #[must_use]
+    pub fn block<'w>(workflow: &'w Workflow, block_id: &BlockId) -> Option<&'w Touch> {
+        let open = workflow.block(block_id).map(|b| &b.touch);
+        open.or_else(|| workflow.closed_blocks.iter().find(|b| &b.id == block_id).map(|b| &b.touch))
+    }
+
+    /// An open block that `actor` reported on the same step.
+    #[must_use]
+    pub fn reported<'w>(
+        workflow: &'w Workflow,
+        actor: &Actor,
+        step_id: Option<&StepId>,
+    ) -> Option<&'w Block> {
+        workflow
+            .blocks
+            .iter()
+            .find(|b| b.reported && &b.by.id == actor && b.step_id.as_ref() == step_id)
+    }
+}

@@ -1,0 +1,95 @@
+//! `submit_step`: the step is open now and the value parses.
+
+use crate::models::{BlockId, Phase, Severity, StepId, Workflow};
+use crate::policy::{BlockCause, BlockSource};
+
+use super::super::command::{Command, Facts, SubmittedValue};
+use super::super::decision::{Decision, Draft, Outcome, Rejection, Verdict};
+use super::super::event::EventBody;
+use super::value::{self, Judged, Judging};
+use super::{commit, guard};
+
+pub(super) fn decide(
+    workflow: &Workflow,
+    command: &Command,
+    step_id: &StepId,
+    value: &SubmittedValue,
+    facts: &Facts<'_>,
+) -> Result<Verdict, Rejection> {
+    match workflow.phase {
+        Phase::Created | Phase::Running => {}
+        Phase::Blocked | Phase::Completed => return Err(guard::wrong_state(workflow, command)),
+    }
+    let plan = facts.policy.plan(workflow);
+    let planned = guard::step(&plan, step_id)?;
+    if let Some(code) = &planned.broken {
+        let locks = guard::locks(workflow, facts)?;
+        let rule = facts.policy.block_rule(BlockSource { step_id: Some(step_id), reported: false });
+        let cause = BlockCause {
+            code: code.clone(),
+            severity: Severity::High,
+            escalate_to: rule.escalate_to,
+        };
+        let draft = block(workflow, 0, step_id, cause);
+        return Ok(commit(Outcome::Blocked, vec![draft], locks));
+    }
+    guard::open(workflow, &plan, step_id, facts.policy)?;
+    let locks = guard::locks(workflow, facts)?;
+    let judged = match value::judge(workflow, command, step_id, value, facts)? {
+        Judging::Record(judged) => judged,
+        Judging::Answer(unrecorded) => return Ok(Verdict::Unrecorded(unrecorded)),
+    };
+    let outcome = outcome(&judged);
+    let warnings = judged.accepted.warnings.clone();
+    let mut drafts = vec![recorded(step_id, value, &judged)];
+    drafts.extend(value::rechecks(workflow, step_id, &judged.accepted.reading, facts));
+    if let Some(cause) = judged.block {
+        drafts.push(block(workflow, drafts.len(), step_id, cause));
+    }
+    Ok(Verdict::Commit(Decision { outcome, drafts, locks, warnings }))
+}
+
+fn outcome(judged: &Judged) -> Outcome {
+    if judged.accepted.out_of_range {
+        Outcome::OutOfRange
+    } else if judged.block.is_some() {
+        Outcome::Blocked
+    } else {
+        Outcome::Recorded
+    }
+}
+
+fn recorded(step_id: &StepId, value: &SubmittedValue, judged: &Judged) -> Draft {
+    Draft {
+        sensitive: judged.sensitive.clone().into_iter().collect(),
+        ..Draft::new(EventBody::StepRecorded {
+            step_id: step_id.clone(),
+            attempt: judged.attempt,
+            reading: judged.shown.clone(),
+            sensitive_digest: judged.sensitive_digest.clone(),
+            out_of_range: judged.accepted.out_of_range,
+            warnings: judged.accepted.warnings.clone(),
+            note: value.note.clone(),
+            confirmed_by: judged.confirmed_by,
+        })
+    }
+}
+
+/// The block that comes `after` so many events of this commit.
+pub(super) fn block(
+    workflow: &Workflow,
+    after: usize,
+    step_id: &StepId,
+    cause: BlockCause,
+) -> Draft {
+    let seq = workflow.revision + 1 + u64::try_from(after).unwrap_or(u64::MAX);
+    Draft::new(EventBody::WorkflowBlocked {
+        block_id: BlockId::of_seq(seq),
+        code: cause.code,
+        step_id: Some(step_id.clone()),
+        reported: false,
+        summary: None,
+        severity: cause.severity,
+        escalated_to: cause.escalate_to,
+    })
+}

@@ -1,0 +1,202 @@
+//! Judging a value: the same for a submitted and for a corrected one (reject, read-back, block).
+
+use crate::errors::ErrorCode;
+use crate::models::{Digest, Reading, StepId, StepStatus, Text, Workflow};
+use crate::policy::{Accepted, BlockCause, Judgement, Offered, Refusal};
+use crate::view::{Ask, Fault, Saying};
+
+use super::super::command::{Command, Facts, SubmittedValue};
+use super::super::decision::{Confirmation, Draft, Rejection, Unrecorded};
+use super::super::event::{ConfirmedBy, EventBody, SensitiveValue};
+use super::super::token::{self, Bound};
+
+/// A value that may be recorded.
+pub(super) struct Judged {
+    pub(super) accepted: Accepted,
+    pub(super) block: Option<BlockCause>,
+    pub(super) confirmed_by: Option<ConfirmedBy>,
+    /// What the event holds: the reading, withheld when sensitive.
+    pub(super) shown: Reading,
+    pub(super) sensitive: Option<SensitiveValue>,
+    pub(super) sensitive_digest: Option<Digest>,
+    /// Counts the values recorded for the step, this one included.
+    pub(super) attempt: u32,
+}
+
+/// What came of judging.
+pub(super) enum Judging {
+    Record(Box<Judged>),
+    Answer(Unrecorded),
+}
+
+/// Judges `value` for `step_id`, which exists and may take a value.
+pub(super) fn judge(
+    workflow: &Workflow,
+    command: &Command,
+    step_id: &StepId,
+    value: &SubmittedValue,
+    facts: &Facts<'_>,
+) -> Result<Judging, Rejection> {
+    let offered = Offered {
+        step_id,
+        value: value.value.as_deref().unwrap_or_default(),
+        unit: value.unit.as_deref(),
+        at: facts.at,
+    };
+    let (accepted, block) = match facts.policy.judge(workflow, &offered) {
+        Judgement::Accept(accepted) => (accepted, None),
+        Judgement::Block(accepted, cause) => (accepted, Some(cause)),
+        Judgement::Decline => {
+            return Ok(Judging::Answer(Unrecorded::NotRecorded {
+                saying: Ask::Declined.into(),
+                step_id: Some(step_id.clone()),
+            }));
+        }
+        Judgement::Reject(refusal) => return Err(refused(refusal)),
+    };
+    let attempt = workflow.steps.get(step_id).map_or(0, |s| s.attempt);
+    let confirmed_by = match &accepted.read_back {
+        None => None,
+        Some(read_back) => {
+            let ask = ReadBack { workflow, command, step_id, attempt, reading: &accepted.reading };
+            match ask.confirmed(value, facts) {
+                Some(by) => Some(by),
+                None => return ask.question(read_back.clone(), facts).map(Judging::Answer),
+            }
+        }
+    };
+    record(workflow, step_id, accepted, block, confirmed_by, attempt + 1, facts)
+        .map(Judging::Record)
+}
+
+fn refused(refusal: Refusal) -> Rejection {
+    Rejection {
+        code: refusal.code,
+        message: refusal.message,
+        saying: Saying::Policy(refusal.say),
+        details: refusal.details,
+        after_ms: refusal.after_ms,
+    }
+}
+
+fn record(
+    workflow: &Workflow,
+    step_id: &StepId,
+    accepted: Accepted,
+    block: Option<BlockCause>,
+    confirmed_by: Option<ConfirmedBy>,
+    attempt: u32,
+    facts: &Facts<'_>,
+) -> Result<Box<Judged>, Rejection> {
+    let secret = facts.policy.describe(workflow, step_id).is_some_and(|d| d.sensitive);
+    let (mut shown, mut sensitive, mut sensitive_digest) = (accepted.reading.clone(), None, None);
+    if secret {
+        let beside = SensitiveValue {
+            name: "value".to_owned(),
+            salt: facts.salt.to_owned(),
+            value: serde_json::json!({
+                "given": accepted.reading.given,
+                "value": accepted.reading.value,
+            }),
+        };
+        let digest = beside
+            .digest()
+            .map_err(|_| Rejection::invalid("value", "cannot be written as canonical JSON"))?;
+        shown = accepted.reading.withhold();
+        (sensitive, sensitive_digest) = (Some(beside), Some(digest));
+    }
+    Ok(Box::new(Judged {
+        accepted,
+        block,
+        confirmed_by,
+        shown,
+        sensitive,
+        sensitive_digest,
+        attempt,
+    }))
+}
+
+/// A read-back in question.
+struct ReadBack<'a> {
+    workflow: &'a Workflow,
+    command: &'a Command,
+    step_id: &'a StepId,
+    attempt: u32,
+    reading: &'a Reading,
+}
+
+impl ReadBack<'_> {
+    fn with<R>(&self, then: impl FnOnce(&Bound<'_>) -> R) -> R {
+        let actor = self.command.principal.actor.to_string();
+        let exact = self.reading.exact.as_deref().unwrap_or(&self.reading.value);
+        then(&Bound {
+            tenant: self.workflow.tenant.as_str(),
+            actor: &actor,
+            workflow: self.workflow.id.as_str(),
+            target: self.step_id.as_str(),
+            attempt: self.attempt,
+            value: exact,
+            unit: self.reading.given_unit.as_deref().unwrap_or_default(),
+            definition: self.workflow.procedure.digest.as_str(),
+        })
+    }
+
+    fn confirmed(&self, value: &SubmittedValue, facts: &Facts<'_>) -> Option<ConfirmedBy> {
+        if value.confirmed_by.is_some() {
+            return value.confirmed_by;
+        }
+        let token = value.confirm_token.as_deref()?;
+        self.with(|bound| token::verify(facts.secrets, bound, token, facts.at))
+            .then_some(ConfirmedBy::Token)
+    }
+
+    fn question(&self, read_back: Text, facts: &Facts<'_>) -> Result<Unrecorded, Rejection> {
+        let minted = self.with(|bound| token::mint(facts.secrets, bound, facts.at));
+        confirmation(minted, Saying::Policy(read_back))
+    }
+}
+
+/// The question with its token.
+pub(super) fn confirmation(
+    minted: Option<(String, crate::models::Timestamp)>,
+    read_back: Saying,
+) -> Result<Unrecorded, Rejection> {
+    let (token, expires_at) = minted.ok_or_else(|| {
+        Rejection::new(ErrorCode::Internal, "the store has no signing key", Fault::Internal)
+    })?;
+    Ok(Unrecorded::NeedsConfirmation(Confirmation { token, read_back, expires_at }))
+}
+
+/// Later steps that used the value of `step_id`: they are open again. Nothing when the value stays the same.
+pub(super) fn rechecks(
+    workflow: &Workflow,
+    step_id: &StepId,
+    reading: &Reading,
+    facts: &Facts<'_>,
+) -> Vec<Draft> {
+    let Some(before) = workflow.steps.get(step_id) else {
+        return Vec::new();
+    };
+    let same = before.reading.as_ref().is_some_and(|old| {
+        !old.withheld && old.value == reading.value && old.exact == reading.exact
+    });
+    if same || before.attempt == 0 {
+        return Vec::new();
+    }
+    let recorded = |id: &StepId| {
+        workflow.steps.get(id).is_some_and(|s| match s.status {
+            StepStatus::Recorded => true,
+            StepStatus::Reopened | StepStatus::Recheck | StepStatus::Skipped => false,
+        })
+    };
+    facts
+        .policy
+        .dependants(step_id)
+        .into_iter()
+        .filter(|id| id != step_id && recorded(id))
+        .take(crate::limits::EVENTS_MAX - 3)
+        .map(|id| {
+            Draft::new(EventBody::RecheckRequired { step_id: id, because_of: step_id.clone() })
+        })
+        .collect()
+}

@@ -1,0 +1,81 @@
+//! Which messages a commit sends: one per (event, recipient), never with a sensitive value.
+
+use serde_json::{Value, json};
+
+use crate::limits::OUTBOX_ROWS_MAX;
+use crate::models::Workflow;
+use crate::policy::DomainPolicyPort;
+use crate::ports::Message;
+
+use super::event::{Event, EventBody};
+
+/// The recipient of events that the procedure tells to whoever subscribed.
+pub const SUBSCRIBERS: &str = "subscribers";
+
+/// Messages of the events of one commit.
+#[must_use]
+pub fn notices(
+    events: &[Event],
+    workflow: &Workflow,
+    policy: &dyn DomainPolicyPort,
+) -> Vec<Message> {
+    let mut messages = Vec::new();
+    for event in events {
+        if let Some(to) = escalated_to(&event.body) {
+            messages.push(message(event, workflow, to));
+        }
+        if policy.notifies(event.body.kind()) {
+            messages.push(message(event, workflow, SUBSCRIBERS));
+        }
+    }
+    messages.truncate(OUTBOX_ROWS_MAX);
+    messages
+}
+
+fn escalated_to(body: &EventBody) -> Option<&str> {
+    match body {
+        EventBody::WorkflowBlocked { escalated_to, .. } => escalated_to.as_deref(),
+        EventBody::Escalated { to, .. } => Some(to),
+        EventBody::WorkflowStarted { .. }
+        | EventBody::OrchestrationAcknowledged { .. }
+        | EventBody::StepRecorded { .. }
+        | EventBody::StepCorrected { .. }
+        | EventBody::RecheckRequired { .. }
+        | EventBody::StepSkipped { .. }
+        | EventBody::ProblemNoted { .. }
+        | EventBody::BlockResolved { .. }
+        | EventBody::BlockAcknowledged { .. }
+        | EventBody::OwnershipOffered { .. }
+        | EventBody::OfferWithdrawn { .. }
+        | EventBody::OwnershipTransferred { .. }
+        | EventBody::LockReleased { .. }
+        | EventBody::WorkflowCompleted { .. }
+        | EventBody::DeadlinePassed { .. } => None,
+    }
+}
+
+fn message(event: &Event, workflow: &Workflow, recipient: &str) -> Message {
+    Message {
+        id: format!("{}/{}/{recipient}", workflow.id, event.seq),
+        kind: event.body.kind().to_owned(),
+        time: event.at,
+        tenant: workflow.tenant.clone(),
+        workflow_id: workflow.id.clone(),
+        seq: event.seq,
+        recipient: recipient.to_owned(),
+        data: data(event, workflow),
+    }
+}
+
+fn data(event: &Event, workflow: &Workflow) -> Value {
+    // The event's own data holds no sensitive value: those stand beside it.
+    let body = serde_json::to_value(&event.body).unwrap_or(Value::Null);
+    json!({
+        "label": workflow.label,
+        "state": workflow.phase.as_str(),
+        "procedure": workflow.procedure,
+        "assets": workflow.assets.iter().map(|a| json!({"role": a.role, "id": a.id})).collect::<Vec<_>>(),
+        "actor": event.actor,
+        "event": body.get("data").cloned().unwrap_or(Value::Null),
+    })
+}

@@ -1,0 +1,137 @@
+//! The catalogue: our own few words, per language. English is the first; a language that is missing gets English.
+//!
+//! Rules of speech (mcp.md): at most 240 characters, one next step, at most three options, no ids, no tool names.
+
+use crate::limits::SPEECH_CHARS_MAX;
+use crate::models::{Locale, Text, Timestamp};
+
+use super::Saying;
+
+mod answers;
+mod questions;
+mod refusals;
+
+/// How many options speech names.
+const OPTIONS_MAX: usize = 3;
+
+/// The words of one language and the clock of one time zone.
+#[derive(Debug, Clone, Copy)]
+pub struct Words<'a> {
+    locale: &'a Locale,
+    zone: &'a str,
+}
+
+impl<'a> Words<'a> {
+    /// Words for `locale`, times in the IANA zone `zone`.
+    #[must_use]
+    pub const fn new(locale: &'a Locale, zone: &'a str) -> Self {
+        Self { locale, zone }
+    }
+
+    /// The language.
+    #[must_use]
+    pub const fn locale(&self) -> &'a Locale {
+        self.locale
+    }
+
+    /// One speech out of several sentences, shortened to the limit: what happened and what is next are kept.
+    #[must_use]
+    pub fn speech(&self, sayings: &[Saying]) -> String {
+        let mut said: Vec<String> = sayings.iter().map(|s| self.say(s)).collect();
+        said.retain(|s| !s.is_empty());
+        while said.len() > 2 && length(&said) > SPEECH_CHARS_MAX {
+            said.remove(1);
+        }
+        if length(&said) > SPEECH_CHARS_MAX && said.len() == 2 {
+            let room = SPEECH_CHARS_MAX.saturating_sub(said[1].chars().count() + 1);
+            said[0] = shorten(&said[0], room);
+        }
+        let speech = shorten(said.join(" ").trim(), SPEECH_CHARS_MAX);
+        if speech.is_empty() { "Done.".to_owned() } else { speech }
+    }
+
+    /// One sentence.
+    #[must_use]
+    pub fn say(&self, saying: &Saying) -> String {
+        match saying {
+            Saying::Policy(text) => self.text(text).to_owned(),
+            Saying::Fault(fault) => self.fault(fault),
+            Saying::Rule(rule) => self.rule(rule),
+            Saying::Ask(ask) => self.ask(ask),
+            Saying::Done(done) => self.done(done),
+            Saying::Stand(stand) => self.stand(stand),
+        }
+    }
+
+    /// The words of a policy.
+    #[must_use]
+    pub fn text<'t>(&self, text: &'t Text) -> &'t str {
+        text.get(self.locale)
+    }
+
+    fn time(&self, at: Timestamp) -> String {
+        at.clock_time(self.zone)
+    }
+
+    fn list(&self, options: &[Text], last: &str) -> String {
+        let said: Vec<&str> = options.iter().take(OPTIONS_MAX).map(|o| self.text(o)).collect();
+        match said.as_slice() {
+            [] => String::new(),
+            [one] => (*one).to_owned(),
+            [init @ .., end] => format!("{} {last} {end}", init.join(", ")),
+        }
+    }
+}
+
+fn length(said: &[String]) -> usize {
+    said.iter().map(|s| s.chars().count() + 1).sum::<usize>().saturating_sub(1)
+}
+
+/// At most `max` characters, cut at a word with an ellipsis.
+fn shorten(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(max.saturating_sub(1)).collect();
+    let whole = cut.rsplit_once(char::is_whitespace).map_or(cut.as_str(), |(init, _)| init);
+    format!("{}…", whole.trim_end_matches([',', '.', ' ']))
+}
+
+/// A name of ours or of the configuration, made speakable.
+fn plain(name: &str) -> String {
+    name.replace(['_', '-', '.'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::{Ask, Done, Fault};
+
+    fn speech(sayings: &[Saying]) -> String {
+        Words::new(&Locale::default(), "UTC").speech(sayings)
+    }
+
+    #[test]
+    fn long_speech_keeps_what_happened_and_what_is_next() {
+        let long = "word ".repeat(60);
+        let said = speech(&[
+            Done::Recorded { value: Some(long.clone()) }.into(),
+            Saying::Policy(long.clone().into()),
+            Ask::Next { prompt: "And now?".into() }.into(),
+        ]);
+        assert!(said.chars().count() <= SPEECH_CHARS_MAX, "{said}");
+        assert!(said.ends_with("And now?"), "{said}");
+        assert!(said.starts_with("Recorded"), "{said}");
+    }
+
+    #[test]
+    fn names_of_arguments_are_spoken_as_words() {
+        let said = speech(&[Fault::InvalidArgument { field: "inputs.work_order".into() }.into()]);
+        assert_eq!(said, "I could not use the inputs work order. Please say it again.");
+    }
+
+    #[test]
+    fn nothing_to_say_is_still_something() {
+        assert_eq!(speech(&[]), "Done.");
+    }
+}

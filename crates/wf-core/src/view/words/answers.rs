@@ -1,0 +1,86 @@
+//! English words for what was done and how things stand.
+
+use crate::models::{Phase, Text};
+use crate::view::{Done, Stand};
+
+use super::{Words, plain};
+
+impl Words<'_> {
+    pub(super) fn done(&self, done: &Done) -> String {
+        match done {
+            Done::Started { label } => format!("{} is started.", self.text(label)),
+            Done::Joined { label } => format!("{} is already open.", self.text(label)),
+            Done::Recorded { value } => valued("Recorded", value.as_deref(), ""),
+            Done::RecordedOutside { value } => {
+                valued("Recorded", value.as_deref(), ", which is outside the limits")
+            }
+            Done::Corrected { value } => valued("Corrected", value.as_deref(), ""),
+            Done::Skipped => "Skipped.".to_owned(),
+            Done::Noted => "Noted.".to_owned(),
+            Done::Blocked { told: Some(told) } => {
+                format!("The work is stopped, and the {} is told.", plain(told))
+            }
+            Done::Blocked { told: None } => "The work is stopped.".to_owned(),
+            Done::Resolved => "The problem is settled.".to_owned(),
+            Done::Finished { label, result: Some(result) } => {
+                format!("{} is finished as {}.", self.text(label), self.text(result))
+            }
+            Done::Finished { label, result: None } => {
+                format!("{} is abandoned.", self.text(label))
+            }
+            Done::Released => "The asset is free again.".to_owned(),
+            Done::WouldRecord { value } => match value {
+                Some(value) => format!("{value} is fine. It is not recorded yet."),
+                None => "That is fine. It is not recorded yet.".to_owned(),
+            },
+            Done::WouldBeOutside { value, blocks } => {
+                let what = value.as_deref().unwrap_or("That");
+                let then = if *blocks { " and would stop the work" } else { "" };
+                format!("{what} is outside the limits{then}. It is not recorded yet.")
+            }
+        }
+    }
+
+    pub(super) fn stand(&self, stand: &Stand) -> String {
+        match stand {
+            Stand::Stands { label, phase, result } => self.stands(label, *phase, result.as_ref()),
+            Stand::NothingOpen => "Nothing is open.".to_owned(),
+            Stand::NothingFound => {
+                "I found nothing that matches. Ask what is available to see everything.".to_owned()
+            }
+            Stand::LastFinished { label, result, at } => {
+                format!("{} was finished as {result} at {}.", self.text(label), self.time(*at))
+            }
+            Stand::OpenWork { labels, total } => match total {
+                0 => String::new(),
+                1 => format!("Open: {}.", self.list(labels, "and")),
+                _ => format!("{total} are open, among them {}.", self.list(labels, "and")),
+            },
+            Stand::MayStart { titles, total } => match total {
+                0 => String::new(),
+                _ => format!("You can start {}.", self.list(titles, "or")),
+            },
+            Stand::AssetFree => "It is free.".to_owned(),
+        }
+    }
+
+    fn stands(&self, label: &Text, phase: Phase, result: Option<&Text>) -> String {
+        let label = self.text(label);
+        match phase {
+            Phase::Created => format!("{label} is started; nothing is recorded yet."),
+            Phase::Running => format!("{label} is under way."),
+            Phase::Blocked => format!("{label} is stopped."),
+            Phase::Completed => match result {
+                Some(result) => format!("{label} is finished as {}.", self.text(result)),
+                None => format!("{label} is abandoned."),
+            },
+        }
+    }
+}
+
+fn valued(what: &str, value: Option<&str>, then: &str) -> String {
+    match value {
+        Some(value) => format!("{what} {value}{then}."),
+        None => format!("{what}{then}."),
+    }
+}

@@ -1,0 +1,142 @@
+//! English words for what is wrong and for rules that say no; each names one next step.
+
+use crate::models::{Phase, Text, Timestamp};
+use crate::view::{Fault, Rule};
+
+use super::{Words, plain};
+
+impl Words<'_> {
+    pub(super) fn fault(&self, fault: &Fault) -> String {
+        match fault {
+            Fault::InvalidArgument { field } => {
+                return format!("I could not use the {}. Please say it again.", plain(field));
+            }
+            Fault::ProcedureNotFound { available } => return self.unknown_procedure(available),
+            Fault::UnknownReason { reasons } => {
+                return self.options("I do not know that reason.", "Say for example:", reasons);
+            }
+            Fault::WorkflowNotFound => "I cannot find that work. Ask what is open to see yours.",
+            Fault::DefinitionUnknown => {
+                "The procedure of this work is not installed here. Tell your supervisor."
+            }
+            Fault::UnknownBlock => {
+                "I cannot find that problem. Ask for the status to see what is open."
+            }
+            Fault::LimitExceeded => {
+                "That is more than is allowed. Finish something first, or say less."
+            }
+            Fault::KeyNeeded => "I need a key for this start, so that it cannot happen twice.",
+            Fault::KeyConflict => {
+                "That call was already used for something else. Did you mean another action?"
+            }
+            Fault::VersionConflict => {
+                "Something changed in the meantime. Ask for the status first."
+            }
+            Fault::Unavailable => {
+                "I could not reach the records. Nothing confirmed is lost; please try again."
+            }
+            Fault::Internal => {
+                "Something went wrong on my side. Nothing confirmed is lost; please try again."
+            }
+        }
+        .to_owned()
+    }
+
+    pub(super) fn rule(&self, rule: &Rule) -> String {
+        match rule {
+            Rule::NotAllowed => "You are not allowed to do that. Ask your supervisor.".to_owned(),
+            Rule::SupervisorNeeded => "Only a supervisor may do that. Ask yours.".to_owned(),
+            Rule::NotOwner { owner } => {
+                format!("{owner} is doing this work. Ask them to hand it over.")
+            }
+            Rule::CannotSkip => {
+                "That step cannot be skipped. If it cannot be done, report a problem.".to_owned()
+            }
+            Rule::AssetInUse { asset, holder, since } => {
+                self.in_use(asset, holder.as_deref(), *since)
+            }
+            Rule::AssetInOwnUse { asset, label } => format!(
+                "You already use {} for {}. Finish that first.",
+                self.text(asset),
+                self.text(label)
+            ),
+            Rule::LockLost { asset } => format!(
+                "This work no longer holds {}. It can only be abandoned now.",
+                self.text(asset)
+            ),
+            Rule::WrongState { phase } => wrong_state(*phase).to_owned(),
+            Rule::StepNotOpen { prompt } => self.then(
+                "That is not next.",
+                prompt.as_ref(),
+                "That step is not open, and nothing else is. You can finish.",
+            ),
+            Rule::StepAlreadyRecorded { value: Some(value) } => {
+                format!("That is already recorded as {value}. Say if it must be corrected.")
+            }
+            Rule::StepAlreadyRecorded { value: None } => {
+                "That is already recorded. Say if it must be corrected.".to_owned()
+            }
+            Rule::NothingToCorrect => {
+                "Nothing is recorded for that step yet, so there is nothing to correct.".to_owned()
+            }
+            Rule::ReasonRequired { reasons } => {
+                self.options("A reason is needed.", "For example:", reasons)
+            }
+            Rule::DecisionNotAllowed { decisions } => {
+                self.options("That cannot be decided here.", "You can say:", decisions)
+            }
+            Rule::ResultNotAvailable { results } => {
+                self.options("That result is not possible.", "You can say:", results)
+            }
+            Rule::StepsUnsettled { prompt } => self.then(
+                "Something is still to be done.",
+                prompt.as_ref(),
+                "Something is still to be done. Ask for the status.",
+            ),
+        }
+    }
+
+    fn unknown_procedure(&self, available: &[Text]) -> String {
+        if available.is_empty() {
+            "I do not know that procedure, and none is installed. Tell your supervisor.".to_owned()
+        } else {
+            let options = self.list(available, "or");
+            format!("I do not know that procedure. You can start {options}.")
+        }
+    }
+
+    fn options(&self, what: &str, lead: &str, options: &[Text]) -> String {
+        if options.is_empty() {
+            format!("{what} There is none to choose from; report a problem instead.")
+        } else {
+            format!("{what} {lead} {}.", self.list(options, "or"))
+        }
+    }
+
+    fn then(&self, what: &str, prompt: Option<&Text>, otherwise: &str) -> String {
+        prompt.map_or_else(|| otherwise.to_owned(), |p| format!("{what} {}", self.text(p)))
+    }
+
+    fn in_use(&self, asset: &Text, holder: Option<&str>, since: Option<Timestamp>) -> String {
+        let asset = self.text(asset);
+        match (holder, since) {
+            (Some(holder), Some(since)) => format!(
+                "{asset} is in use by {holder} since {}. Ask them, or take another.",
+                self.time(since)
+            ),
+            (Some(holder), None) => {
+                format!("{asset} is in use by {holder}. Ask them, or take another.")
+            }
+            (None, _) => format!("{asset} is in use. Take another."),
+        }
+    }
+}
+
+fn wrong_state(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Created => "Nothing is recorded yet. Begin with the first step.",
+        Phase::Running => "That is not possible now. Go on with the next step.",
+        Phase::Blocked => "The work is stopped until somebody decides. Ask for the status.",
+        Phase::Completed => "That work is already over. You can start a new one.",
+    }
+}
