@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Black-box tests of the real binary: tests/outside/run.sh path/to/wf-cli [suite…]
+#
+# Makes a Python environment and a node_modules folder under target/outside (kept, and made again only when the pins
+# change), runs every suite, and ends with one line of counts. Exit code 0 if nothing failed.
+# Parameters: KILLS, CALLERS, SEED (kill_loop.py); OUTSIDE_KEEP=1 keeps the servers' folders; PYTHON, NODE, NPM.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+repository=$(cd "$here/../.." && pwd)
+work="${CARGO_TARGET_DIR:-$repository/target}/outside"
+python=${PYTHON:-python3} node=${NODE:-node} npm=${NPM:-npm}
+
+if [ $# -lt 1 ] || [ ! -x "$1" ]; then
+  echo "usage: tests/outside/run.sh path/to/wf-cli [suite…]   (build it first: cargo build -p wf-cli)" >&2
+  exit 2
+fi
+OUTSIDE_BIN=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+export OUTSIDE_BIN OUTSIDE_REPOSITORY="$repository" PYTHONDONTWRITEBYTECODE=1
+shift
+suites=("$@")
+[ ${#suites[@]} -gt 0 ] || suites=(wire python_client ts_client agent idempotency bad_input bad_setup sigterm kill_loop)
+
+# True if FILE is not what the stamp says was installed from it.
+changed() { ! cmp -s "$1" "$2"; }
+
+mkdir -p "$work/node"
+if changed "$here/requirements.txt" "$work/venv/installed.txt"; then
+  rm -rf "$work/venv"
+  "$python" -m venv "$work/venv"
+  "$work/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --requirement "$here/requirements.txt"
+  cp "$here/requirements.txt" "$work/venv/installed.txt"
+fi
+if changed "$here/package-lock.json" "$work/node/installed.json"; then
+  cp "$here/package.json" "$here/package-lock.json" "$work/node/"
+  (cd "$work/node" && "$npm" ci --silent --no-audit --no-fund)
+  cp "$here/package-lock.json" "$work/node/installed.json"
+fi
+# Node looks for packages beside the script.
+cp "$here/ts_client.mjs" "$work/node/"
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+passed=0 failed=0 skipped=0
+
+for suite in "${suites[@]}"; do
+  if [ "$suite" = ts_client ]; then
+    command=("$work/venv/bin/python" "$here/harness.py" "$node" "$work/node/ts_client.mjs")
+  else
+    command=("$work/venv/bin/python" "$here/$suite.py")
+  fi
+  code=0
+  "${command[@]}" </dev/null 2>&1 | tee "$log" || code=${PIPESTATUS[0]}
+  p=$(grep -c '^PASS ' "$log" || true) f=$(grep -c '^FAIL ' "$log" || true) s=$(grep -c '^SKIP ' "$log" || true)
+  # A suite that breaks outside its cases, or runs none, has failed too.
+  if { [ "$code" -ne 0 ] && [ "$f" -eq 0 ]; } || [ $((p + f + s)) -eq 0 ]; then
+    echo "FAIL $suite: ended with exit code $code after $((p + s)) cases"
+    f=$((f + 1))
+  fi
+  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+done
+
+if [ "$skipped" -gt 0 ]; then
+  echo "$passed passed, $failed failed, $skipped skipped"
+else
+  echo "$passed passed, $failed failed"
+fi
+[ "$failed" -eq 0 ]
