@@ -54,6 +54,9 @@ def audit(server, callers):
     workflows = workflows_of(records)
     states = {workflow: check_history(client, workflow, own) for workflow, own in workflows.items()}
     assets = check_assets(workflows, states)
+    still_open = sum(state["state"] != "COMPLETED" for state in states.values())
+    listed = client.call("find_work", scope="mine").get("candidates_total", 0)
+    assert listed == still_open, f"{listed} workflows are open, the callers know of {still_open}"
     samples = Counter()
     for record in records:
         for answer in record.answers:

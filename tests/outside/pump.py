@@ -2,7 +2,7 @@
 from client import expect, new_key, submit, too_high
 
 PROCEDURE, ROLE = "pump-inspection", "pump"
-ABORT, ACCEPT, REDO = "abort", "accept_deviation", "require_redo"
+ABORT, REDO = "abort", "require_redo"
 REASON = "MISHEARD"
 
 
