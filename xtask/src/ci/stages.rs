@@ -1,0 +1,212 @@
+//! The stages of CI and how each runs. Cheap ones first, so that a small slip is known in seconds.
+
+use std::path::{Path, PathBuf};
+
+use crate::fault::Fault;
+use crate::process::{Run, available};
+use crate::tree::Tree;
+use crate::{deny, layering, selftest, tidy};
+
+use super::Stage;
+
+/// In order.
+pub(super) const STAGES: &[Stage] = &[
+    Stage {
+        name: "lock",
+        what: "Cargo.lock is what the manifests ask for",
+        slow: false,
+        run: lock,
+    },
+    Stage { name: "fmt", what: "sources are formatted", slow: false, run: fmt },
+    Stage { name: "layering", what: "who may import whom", slow: false, run: layering },
+    Stage {
+        name: "tidy",
+        what: "shape of sources, manifests and documents",
+        slow: false,
+        run: tidy,
+    },
+    Stage {
+        name: "deny",
+        what: "bans, licences, sources, closure of the core",
+        slow: true,
+        run: deny::task,
+    },
+    Stage {
+        name: "clippy",
+        what: "no warning in any target with every feature",
+        slow: false,
+        run: clippy,
+    },
+    Stage {
+        name: "selftest",
+        what: "every check above sees a fault",
+        slow: true,
+        run: whole_selftest,
+    },
+    Stage { name: "docs", what: "documentation builds without a warning", slow: true, run: docs },
+    Stage { name: "tests", what: "unit and integration tests", slow: false, run: tests },
+    Stage { name: "doctests", what: "examples in the documentation", slow: true, run: doctests },
+    Stage {
+        name: "build",
+        what: "every binary, as tests and clients use them",
+        slow: false,
+        run: build,
+    },
+    Stage {
+        name: "examples",
+        what: "examples print what their golden files say",
+        slow: false,
+        run: examples,
+    },
+    Stage {
+        name: "generated",
+        what: "generated files are up to date",
+        slow: false,
+        run: generated,
+    },
+    Stage {
+        name: "outside",
+        what: "official Python and TypeScript clients drive the binary",
+        slow: true,
+        run: outside,
+    },
+];
+
+/// Committed files that the binary prints: path, arguments of wf-cli.
+const GENERATED: &[(&str, &[&str])] = &[("docs/procedure.schema.json", &["procedure", "schema"])];
+
+/// What an example prints, beside its manifest.
+const GOLDEN: &str = "golden.txt";
+
+/// Entry point of the tests with foreign clients; gets the path of the binary.
+const OUTSIDE: &str = "tests/outside/run.sh";
+
+fn lock(root: &Path) -> Result<bool, Fault> {
+    Run::cargo(root, &["metadata", "--locked", "--format-version", "1", "--all-features"])
+        .stdout()?;
+    Ok(true)
+}
+
+fn fmt(root: &Path) -> Result<bool, Fault> {
+    Run::cargo(root, &["fmt", "--all", "--", "--check"]).succeeds()
+}
+
+fn layering(root: &Path) -> Result<bool, Fault> {
+    Ok(layering::task(root)?.print())
+}
+
+fn tidy(root: &Path) -> Result<bool, Fault> {
+    Ok(tidy::task(root, &[])?.print())
+}
+
+fn clippy(root: &Path) -> Result<bool, Fault> {
+    let arguments =
+        ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
+    Run::cargo(root, &arguments).succeeds()
+}
+
+fn whole_selftest(root: &Path) -> Result<bool, Fault> {
+    selftest::task(root, false)
+}
+
+fn docs(root: &Path) -> Result<bool, Fault> {
+    let arguments = ["doc", "--workspace", "--no-deps", "--all-features"];
+    Run::cargo(root, &arguments).env("RUSTDOCFLAGS", "-D warnings").succeeds()
+}
+
+fn tests(root: &Path) -> Result<bool, Fault> {
+    if available(root, "cargo-nextest", &["nextest", "--version"]) {
+        return Run::cargo(
+            root,
+            &["nextest", "run", "--workspace", "--all-features", "--profile", "ci"],
+        )
+        .succeeds();
+    }
+    println!("cargo-nextest is not installed: cargo test instead, without its time limits");
+    let arguments =
+        ["test", "--workspace", "--all-features", "--lib", "--bins", "--tests", "--no-fail-fast"];
+    Run::cargo(root, &arguments).succeeds()
+}
+
+fn doctests(root: &Path) -> Result<bool, Fault> {
+    Run::cargo(root, &["test", "--doc", "--workspace", "--all-features"]).succeeds()
+}
+
+fn build(root: &Path) -> Result<bool, Fault> {
+    Run::cargo(root, &["build", "--workspace", "--all-features", "--bins"]).succeeds()
+}
+
+fn examples(root: &Path) -> Result<bool, Fault> {
+    let tree = Tree::read(root)?;
+    let folders = tree.under("examples/").filter_map(|path| path.strip_suffix("/Cargo.toml"));
+    let mut green = true;
+    for folder in folders {
+        let name = folder.rsplit('/').next().unwrap_or(folder);
+        let golden = format!("{folder}/{GOLDEN}");
+        let printed = Run::new(root, &binary(root, name).to_string_lossy(), &[]).stdout()?;
+        green &= same(&tree, &golden, &printed, &format!("{}", binary(root, name).display()));
+    }
+    Ok(green)
+}
+
+fn generated(root: &Path) -> Result<bool, Fault> {
+    let tree = Tree::read(root)?;
+    let program = binary(root, "wf-cli");
+    let mut green = true;
+    for (path, arguments) in GENERATED {
+        let printed = Run::new(root, &program.to_string_lossy(), arguments).stdout()?;
+        let command = format!("cargo run -p wf-cli -- {} > {path}", arguments.join(" "));
+        green &= same(&tree, path, &printed, &command);
+    }
+    Ok(green)
+}
+
+/// Compares a committed file with what a program printed, and says where they part.
+fn same(tree: &Tree, path: &str, printed: &str, command: &str) -> bool {
+    let committed = tree.text(path);
+    if committed == Some(printed) {
+        println!("{path} is up to date");
+        return true;
+    }
+    match committed {
+        None => println!("{path} is missing; write it with: {command}"),
+        Some(text) => {
+            let line =
+                text.lines().zip(printed.lines()).take_while(|(old, new)| old == new).count();
+            println!("{path}:{} differs from what is printed", line + 1);
+            println!("  committed: {}", text.lines().nth(line).unwrap_or("(end)"));
+            println!("  printed:   {}", printed.lines().nth(line).unwrap_or("(end)"));
+            println!("  write it with: {command}");
+        }
+    }
+    false
+}
+
+fn outside(root: &Path) -> Result<bool, Fault> {
+    let program = binary(root, "wf-cli");
+    Run::new(root, "bash", &[OUTSIDE, &program.to_string_lossy()]).succeeds()
+}
+
+/// Where cargo puts a binary of the dev profile.
+fn binary(root: &Path, name: &str) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root.join("target"), |own| root.join(own));
+    target.join("debug").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tree::Tree;
+
+    use super::same;
+
+    #[test]
+    fn a_golden_file_must_be_there_and_equal() {
+        let mut tree = Tree::default();
+        tree.insert("golden.txt", "a\nb\n");
+        assert!(same(&tree, "golden.txt", "a\nb\n", "run"));
+        assert!(!same(&tree, "golden.txt", "a\nc\n", "run"));
+        assert!(!same(&tree, "golden.txt", "a\nb", "run"));
+        assert!(!same(&tree, "none.txt", "", "run"));
+    }
+}

@@ -1,0 +1,144 @@
+//! Each rule is quiet on a lawful graph and speaks on one with a single wrong edge.
+
+use crate::Workspace;
+use crate::metadata::tests::graph;
+use crate::metadata::{Kind, Metadata};
+use crate::tree::Tree;
+
+use super::{ALLOW_LIST, core_closure, edges, first_match, vendor_closure, vendor_imports};
+
+const MEMBERS: [&str; 9] = [
+    "wf-idempotency",
+    "wf-core",
+    "wf-testkit",
+    "wf-procedure",
+    "wf-backend-local",
+    "wf-backend-aws",
+    "wf-mcp-http",
+    "wf-cli",
+    "xtask",
+];
+
+const LAWFUL: [(&str, &str, Kind); 9] = [
+    ("wf-core", "wf-idempotency", Kind::Normal),
+    ("wf-procedure", "wf-core", Kind::Normal),
+    ("wf-backend-local", "wf-core", Kind::Normal),
+    ("wf-backend-aws", "wf-core", Kind::Normal),
+    ("wf-backend-local", "wf-testkit", Kind::Dev),
+    ("wf-mcp-http", "wf-core", Kind::Normal),
+    ("wf-cli", "wf-mcp-http", Kind::Normal),
+    ("wf-cli", "wf-backend-aws", Kind::Normal),
+    ("wf-idempotency", "sha2", Kind::Normal),
+];
+
+fn workspace(more: &[(&str, &str, Kind)]) -> Workspace {
+    let mut edges = LAWFUL.to_vec();
+    edges.extend_from_slice(more);
+    let mut tree = Tree::default();
+    tree.insert(
+        ALLOW_LIST,
+        "[bans]\nallow = [\"wf-core\", \"wf-idempotency\", { crate = \"sha2@0.11\" }]\n",
+    );
+    Workspace { tree, metadata: graph(&MEMBERS, &edges) }
+}
+
+/// Number of violations of the four rules, in the order edges, imports, closure, allow-list.
+fn check(more: &[(&str, &str, Kind)]) -> [usize; 4] {
+    let workspace = workspace(more);
+    [edges, vendor_imports, vendor_closure, core_closure].map(|rule| rule(&workspace).len())
+}
+
+#[test]
+fn the_lawful_graph_is_green() {
+    assert_eq!(check(&[]), [0, 0, 0, 0]);
+}
+
+#[test]
+fn an_arrow_that_is_not_in_the_table_is_red() {
+    assert_eq!(check(&[("wf-mcp-http", "wf-backend-local", Kind::Normal)]), [1, 0, 0, 0]);
+    assert_eq!(check(&[("wf-backend-local", "wf-backend-aws", Kind::Build)]), [1, 0, 0, 0]);
+    assert_eq!(check(&[("wf-core", "wf-testkit", Kind::Dev)]), [1, 0, 0, 0]);
+    assert_eq!(check(&[("wf-backend-aws", "wf-testkit", Kind::Normal)]), [1, 0, 0, 0]);
+    assert_eq!(check(&[("xtask", "wf-core", Kind::Normal)]), [1, 0, 0, 0]);
+}
+
+#[test]
+fn an_optional_arrow_is_an_arrow() {
+    let mut workspace = workspace(&[("wf-mcp-http", "wf-backend-aws", Kind::Normal)]);
+    for node in &mut workspace.metadata.resolve.nodes {
+        node.deps.retain(|edge| edge.pkg != "wf-backend-aws");
+    }
+    for package in &mut workspace.metadata.packages {
+        package.dependencies.iter_mut().for_each(|dependency| dependency.optional = true);
+    }
+    let found = edges(&workspace);
+    assert!(
+        found
+            .iter()
+            .any(|violation| violation.to_string().contains("optional normal edge wf-mcp-http"))
+    );
+}
+
+#[test]
+fn a_member_without_a_row_is_red_and_so_is_a_row_without_a_member() {
+    let mut members = MEMBERS.to_vec();
+    members.push("wf-new");
+    let more = Workspace { tree: Tree::default(), metadata: graph(&members, &LAWFUL) };
+    assert_eq!(edges(&more).len(), 1);
+    members.retain(|name| *name != "wf-new" && *name != "wf-procedure");
+    let lawful: Vec<_> =
+        LAWFUL.iter().copied().filter(|(from, ..)| *from != "wf-procedure").collect();
+    let fewer = Workspace { tree: Tree::default(), metadata: graph(&members, &lawful) };
+    assert_eq!(edges(&fewer).len(), 1);
+}
+
+#[test]
+fn a_vendor_named_in_the_wrong_room_is_red() {
+    assert_eq!(check(&[("wf-mcp-http", "sqlx", Kind::Normal)]), [0, 1, 1, 0]);
+    assert_eq!(check(&[("wf-backend-aws", "hyper-util", Kind::Normal)]), [0, 1, 0, 0]);
+    assert_eq!(check(&[("wf-core", "tokio", Kind::Dev)]), [0, 0, 0, 0]);
+}
+
+#[test]
+fn a_vendor_deep_in_the_closure_is_red() {
+    let deep =
+        [("wf-procedure", "innocent", Kind::Normal), ("innocent", "aws-sdk-s3", Kind::Normal)];
+    assert_eq!(check(&deep), [0, 0, 1, 0]);
+    let tls = [("wf-mcp-http", "rustls", Kind::Normal), ("rustls", "aws-lc-rs", Kind::Normal)];
+    assert_eq!(check(&tls), [0, 0, 0, 0]);
+}
+
+#[test]
+fn the_allow_list_sees_what_no_ban_list_names() {
+    let unheard = [("sha2", "telemetry-uploader", Kind::Build)];
+    // Once for wf-idempotency, once for wf-core above it.
+    assert_eq!(check(&unheard), [0, 0, 0, 2]);
+}
+
+#[test]
+fn an_allowed_name_that_nothing_needs_is_red() {
+    let mut workspace = workspace(&[]);
+    workspace.tree.insert(
+        ALLOW_LIST,
+        "[bans]\nallow = [\"wf-core\", \"wf-idempotency\", \"sha2\", \"left-pad\"]\n",
+    );
+    assert_eq!(core_closure(&workspace).len(), 1);
+}
+
+#[test]
+fn a_missing_or_empty_allow_list_never_passes() {
+    let mut workspace = workspace(&[]);
+    workspace.tree.insert(ALLOW_LIST, "[bans]\nallow = []\n");
+    assert_eq!(core_closure(&workspace).len(), 1);
+    workspace.tree.remove(ALLOW_LIST);
+    assert_eq!(core_closure(&workspace).len(), 1);
+    let nothing = Workspace { tree: workspace.tree, metadata: Metadata::default() };
+    assert!(!core_closure(&nothing).is_empty());
+}
+
+#[test]
+fn patterns_match_prefixes_and_leave_cryptography_alone() {
+    assert_eq!(first_match(&[&["aws-*"]], "aws-sdk-sfn"), Some("aws-*"));
+    assert_eq!(first_match(&[&["aws-*"]], "aws-lc-sys"), None);
+    assert_eq!(first_match(&[&["http"]], "httparse"), None);
+}
