@@ -1,0 +1,37 @@
+//! The command line: one subcommand for each file of `cmd`.
+
+use clap::{Parser, Subcommand};
+
+use crate::cmd::call::CallArgs;
+use crate::cmd::completions::{CompletionsArgs, ManArgs};
+use crate::config::ConfigArgs;
+
+/// Durable state for multi-step procedures, served over MCP
+#[derive(Debug, Parser)]
+#[command(
+    name = "wf-cli",
+    version,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 ok, 1 failed, 2 usage, 3 unavailable (try again), 4 damage found.
+
+Start a server on 127.0.0.1:8080 with the built-in procedures, then ask it for work:
+  wf-cli serve
+  wf-cli call find_work"
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
+    /// Print JSON for programs
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Call(CallArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+}

@@ -1,0 +1,213 @@
+//! A small MCP client over plain HTTP for `call`: one stateless `tools/call` of revision 2025-11-25.
+//!
+//! Streamable HTTP, sections "Sending Messages to the Server" and "Protocol Version Header" of that revision: both
+//! answer forms are accepted and the version header is sent. Servers of this product need no `initialize`.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
+use http::{Method, Request, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_util::rt::TokioIo;
+use serde_json::{Map, Value, json};
+use tokio::net::TcpStream;
+
+use crate::exit::Failure;
+
+/// The revision that is spoken.
+const REVISION: &str = "2025-11-25";
+/// Largest answer that is read, in bytes.
+const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// A server to call.
+#[derive(Debug, Clone)]
+pub(crate) struct Endpoint {
+    url: Uri,
+    host: String,
+    port: u16,
+}
+
+impl Endpoint {
+    /// Reads the URL of an MCP endpoint.
+    ///
+    /// # Errors
+    /// When it is none, or not plain http.
+    pub(crate) fn parse(url: &str) -> Result<Self, Failure> {
+        let wrong = || {
+            Failure::usage(format!("{url} is no URL of an MCP endpoint"))
+                .help("for example --url http://127.0.0.1:8080/mcp")
+        };
+        let uri: Uri = url.parse().map_err(|_| wrong())?;
+        let host = uri.host().ok_or_else(wrong)?.to_owned();
+        match uri.scheme_str() {
+            Some("http") => Ok(Self { port: uri.port_u16().unwrap_or(80), host, url: uri }),
+            Some("https") => Err(Failure::usage("https is not supported yet by `call`")
+                .help("call the server on its own machine over http")),
+            _ => Err(wrong()),
+        }
+    }
+
+    /// Calls a tool; the `result` of the JSON-RPC answer.
+    ///
+    /// # Errors
+    /// Unavailable when no answer came or the server is busy; failed when the answer is an error or none of MCP.
+    pub(crate) async fn call_tool(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        wait: Duration,
+    ) -> Result<Value, Failure> {
+        let message = json!({
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": { "name": tool, "arguments": arguments },
+        });
+        let answered = tokio::time::timeout(wait, self.post(message.to_string().into()));
+        let (status, kind, body) = answered.await.map_err(|_| {
+            Failure::unavailable(format!("no answer within {} s", wait.as_secs()))
+                .help("send the very same call again, with the same idempotency_key")
+        })??;
+        let answer = read_answer(status, &kind, &body)?;
+        if let Some(error) = answer.get("error") {
+            let text = error.get("message").and_then(Value::as_str).unwrap_or("");
+            let code = error.get("code").and_then(Value::as_i64).unwrap_or(0);
+            return Err(Failure::failed(format!("the server refused the call: {text} ({code})")));
+        }
+        answer
+            .get("result")
+            .cloned()
+            .ok_or_else(|| Failure::failed("the answer is no JSON-RPC response"))
+    }
+
+    async fn post(&self, body: Bytes) -> Result<(StatusCode, String, Bytes), Failure> {
+        let lost = |error: hyper::Error| {
+            Failure::unavailable("the connection broke before the answer; the outcome is unknown")
+                .because(error)
+                .help("send the very same call again, with the same idempotency_key")
+        };
+        let authority = self.url.authority().map_or("", http::uri::Authority::as_str);
+        let address = self.host.trim_start_matches('[').trim_end_matches(']');
+        let stream = TcpStream::connect((address, self.port)).await.map_err(|error| {
+            Failure::unavailable(format!("no server answers at {authority}"))
+                .because(error)
+                .help("start one with `wf-cli serve`, or name another with --url")
+        })?;
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(lost)?;
+        let driver = tokio::spawn(connection);
+        let path = self.url.path_and_query().map_or("/mcp", |path| path.as_str());
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(path)
+            .header(HOST, authority)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json, text/event-stream")
+            .header("mcp-protocol-version", REVISION)
+            .header(USER_AGENT, concat!("wf-cli/", env!("CARGO_PKG_VERSION")))
+            .body(Full::new(body))
+            .map_err(|error| Failure::usage("the call cannot be written").because(error))?;
+        let response = sender.send_request(request).await.map_err(lost)?;
+        let status = response.status();
+        let kind = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or("")
+            .to_owned();
+        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX)
+            .collect()
+            .await
+            .map_err(|error| Failure::unavailable("the answer could not be read").because(error))?
+            .to_bytes();
+        driver.abort();
+        Ok((status, kind, body))
+    }
+}
+
+fn read_answer(status: StatusCode, kind: &str, body: &[u8]) -> Result<Value, Failure> {
+    let text = String::from_utf8_lossy(body);
+    let answer = if kind.starts_with("text/event-stream") {
+        last_event(&text)
+    } else {
+        serde_json::from_str(&text).ok()
+    };
+    match answer {
+        Some(answer) if answer.get("jsonrpc").is_some() => Ok(answer),
+        Some(_) | None => Err(http_failure(status, &text)),
+    }
+}
+
+fn http_failure(status: StatusCode, body: &str) -> Failure {
+    let excerpt: String = body.chars().take(200).collect();
+    let message = format!("the server answered {status}: {excerpt}");
+    match status {
+        StatusCode::REQUEST_TIMEOUT
+        | StatusCode::TOO_MANY_REQUESTS
+        | StatusCode::BAD_GATEWAY
+        | StatusCode::SERVICE_UNAVAILABLE
+        | StatusCode::GATEWAY_TIMEOUT => Failure::unavailable(message)
+            .help("send the very same call again, with the same idempotency_key"),
+        StatusCode::NOT_FOUND => {
+            Failure::failed(message).help("the URL of the endpoint usually ends in /mcp")
+        }
+        _ => Failure::failed(message),
+    }
+}
+
+/// The data of the last response in a stream of server-sent events; requests and notifications are passed over.
+fn last_event(stream: &str) -> Option<Value> {
+    stream
+        .replace("\r\n", "\n")
+        .split("\n\n")
+        .filter_map(|event| {
+            let data: Vec<&str> = event
+                .lines()
+                .filter_map(|line| line.strip_prefix("data:"))
+                .map(str::trim_start)
+                .collect();
+            serde_json::from_str::<Value>(&data.join("\n")).ok()
+        })
+        .filter(|message| message.get("result").is_some() || message.get("error").is_some())
+        .last()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use crate::exit::Exit;
+
+    #[test]
+    fn urls_are_http_with_a_host() {
+        let endpoint = Endpoint::parse("http://[::1]:9/mcp").unwrap();
+        assert_eq!((endpoint.host.as_str(), endpoint.port), ("[::1]", 9));
+        for bad in ["", "127.0.0.1:8080", "ftp://x/mcp", "https://x/mcp", "http:///mcp"] {
+            assert_eq!(Endpoint::parse(bad).unwrap_err().exit(), Exit::Usage, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn both_answer_forms_are_read() {
+        let one = r#"{"jsonrpc":"2.0","id":1,"result":{"a":1}}"#;
+        let plain = read_answer(StatusCode::OK, "application/json", one.as_bytes()).unwrap();
+        assert_eq!(plain["result"]["a"], 1);
+        let stream = format!(
+            "id: 0\r\ndata:\r\n\r\nevent: message\r\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}}\r\n\r\ndata: {one}\r\n\r\n"
+        );
+        let streamed = read_answer(StatusCode::OK, "text/event-stream", stream.as_bytes()).unwrap();
+        assert_eq!(streamed, plain);
+    }
+
+    #[test]
+    fn a_busy_server_is_unavailable_and_a_wrong_one_is_not() {
+        let exit = |status, body: &str| {
+            read_answer(status, "application/json", body.as_bytes()).unwrap_err().exit()
+        };
+        assert_eq!(exit(StatusCode::SERVICE_UNAVAILABLE, "{}"), Exit::Unavailable);
+        assert_eq!(exit(StatusCode::NOT_FOUND, "no"), Exit::Failed);
+        assert_eq!(exit(StatusCode::OK, "<html>"), Exit::Failed);
+    }
+}

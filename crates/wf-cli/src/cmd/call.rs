@@ -1,0 +1,166 @@
+//! `wf-cli call`: calls one tool of a server and prints what it says.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Map, Value};
+
+use crate::client::Endpoint;
+use crate::config::ConfigArgs;
+use crate::exit::{Exit, Failure, one_line};
+use crate::output::{Output, Tone};
+
+/// Call one tool of a running server
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wf-cli call find_work
+  wf-cli call start_workflow --arg procedure_id=pump-inspection --arg assets.pump=PUMP-204 --arg inputs.work_order=WO-1
+  wf-cli call submit_step --arg workflow_id=ID --arg step_id=STEP --arg value=4.2 --arg idempotency_key=my-1
+
+Exit codes: 0 ok, 1 the answer is an error, 2 usage, 3 unavailable (send the same call again).")]
+pub(crate) struct CallArgs {
+    /// The tool, such as find_work
+    tool: String,
+    /// One argument; a dot goes one level deeper. Values are text.
+    #[arg(long = "arg", value_name = "KEY=VALUE")]
+    arg: Vec<String>,
+    /// Arguments as a JSON object; --arg adds to it
+    #[arg(long, value_name = "JSON")]
+    arguments: Option<String>,
+    /// The MCP endpoint [default: /mcp at server.listen]
+    #[arg(long, env = "WF_URL", hide_env_values = true)]
+    url: Option<String>,
+    /// How long to wait for the answer, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    timeout: u64,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: &CallArgs,
+    config: &ConfigArgs,
+    output: Output,
+) -> Result<(), Failure> {
+    let url = match &args.url {
+        Some(url) => url.clone(),
+        None => format!("http://{}/mcp", config.load()?.server.listen),
+    };
+    let endpoint = Endpoint::parse(&url)?;
+    let arguments = arguments(args.arguments.as_deref(), &args.arg)?;
+    let wait = Duration::from_secs(args.timeout);
+    let result = endpoint.call_tool(&args.tool, arguments, wait).await?;
+    let structured = result.get("structuredContent").ok_or_else(|| {
+        Failure::failed("the answer has no structured content: this is another server's tool")
+    })?;
+    print(structured, output)?;
+    match verdict(structured) {
+        Exit::Ok => Ok(()),
+        exit => Err(Failure::quiet(exit)),
+    }
+}
+
+fn print(structured: &Value, output: Output) -> Result<(), Failure> {
+    let speech = structured.get("speech").and_then(Value::as_str);
+    let ok = verdict(structured) == Exit::Ok;
+    let tone = if ok { Tone::Strong } else { Tone::Bad };
+    let speech = one_line(speech.unwrap_or_default());
+    if output.is_json() {
+        // Programs read stdout, the person beside them reads stderr.
+        output.note(&speech);
+        return output.document(structured);
+    }
+    output.line(&output.paint(tone, &speech))
+}
+
+fn verdict(structured: &Value) -> Exit {
+    if structured.get("ok").and_then(Value::as_bool) == Some(true) {
+        return Exit::Ok;
+    }
+    match structured.pointer("/error/code").and_then(Value::as_str) {
+        Some("BACKEND_UNAVAILABLE") => Exit::Unavailable,
+        _ => Exit::Failed,
+    }
+}
+
+fn arguments(object: Option<&str>, pairs: &[String]) -> Result<Map<String, Value>, Failure> {
+    let mut all = match object.map(serde_json::from_str::<Value>) {
+        None => Map::new(),
+        Some(Ok(Value::Object(map))) => map,
+        Some(Ok(_)) => return Err(Failure::usage("--arguments must be a JSON object")),
+        Some(Err(error)) => {
+            return Err(Failure::usage("--arguments is no JSON").because(error));
+        }
+    };
+    for pair in pairs {
+        let (path, value) = pair
+            .split_once('=')
+            .filter(|(path, _)| path.split('.').all(|part| !part.is_empty()))
+            .ok_or_else(|| {
+                Failure::usage(format!("--arg {pair}: write KEY=VALUE"))
+                    .help("for example --arg assets.pump=PUMP-204")
+            })?;
+        set(&mut all, path, value)
+            .ok_or_else(|| Failure::usage(format!("--arg {pair}: {path} is given twice")))?;
+    }
+    Ok(all)
+}
+
+/// Puts `value` at the dotted `path`; `None` when something else is there.
+fn set(object: &mut Map<String, Value>, path: &str, value: &str) -> Option<()> {
+    match path.split_once('.') {
+        None if object.contains_key(path) => None,
+        None => {
+            object.insert(path.to_owned(), Value::String(value.to_owned()));
+            Some(())
+        }
+        Some((first, rest)) => set(
+            object.entry(first).or_insert_with(|| Value::Object(Map::new())).as_object_mut()?,
+            rest,
+            value,
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn built(object: Option<&str>, pairs: &[&str]) -> Result<Value, Failure> {
+        let pairs: Vec<String> = pairs.iter().map(|p| (*p).to_owned()).collect();
+        arguments(object, &pairs).map(Value::Object)
+    }
+
+    #[test]
+    fn dots_go_deeper_and_values_stay_text() {
+        assert_eq!(
+            built(
+                Some(r#"{"inputs":{"count":3}}"#),
+                &["assets.pump=PUMP-204", "inputs.note=a=b", "value=4.20"]
+            )
+            .unwrap(),
+            json!({"inputs": {"count": 3, "note": "a=b"}, "assets": {"pump": "PUMP-204"}, "value": "4.20"})
+        );
+    }
+
+    #[test]
+    fn slips_are_usage_errors() {
+        for bad in [&["a"][..], &["=x"], &["a.=x"], &["a=1", "a=2"], &["a=1", "a.b=2"]] {
+            assert_eq!(built(None, bad).unwrap_err().exit(), Exit::Usage, "{bad:?}");
+        }
+        assert_eq!(built(Some("[]"), &[]).unwrap_err().exit(), Exit::Usage);
+        assert_eq!(built(Some("{"), &[]).unwrap_err().exit(), Exit::Usage);
+    }
+
+    #[test]
+    fn the_verdict_follows_ok_and_the_code() {
+        assert_eq!(verdict(&json!({"ok": true})), Exit::Ok);
+        let error = |code: &str| verdict(&json!({"ok": false, "error": {"code": code}}));
+        assert_eq!(error("ASSET_LOCKED"), Exit::Failed);
+        assert_eq!(error("BACKEND_UNAVAILABLE"), Exit::Unavailable);
+        assert_eq!(verdict(&json!({})), Exit::Failed);
+    }
+}

@@ -1,0 +1,219 @@
+//! `wf-cli serve`: the server, from its configuration to its polite end.
+//!
+//! Neighbours: `signals` (who asks to end or to reload), `work` (dispatch, sweep, upkeep), `probes` (what `/readyz`
+//! and `/metrics` say).
+
+mod probes;
+mod signals;
+mod work;
+
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::json;
+use wf_core::policy::DomainPolicyPort as _;
+use wf_core::ports::IdPort as _;
+use wf_mcp_http::{HttpConfig, ServeError, Server};
+
+use crate::ambient::OsIds;
+use crate::compose::{self, Found, Serving};
+use crate::config::{self, Config, ConfigArgs, check, show};
+use crate::exit::Failure;
+use crate::output::{Output, Tone};
+use crate::procedures::{self, Loaded};
+use crate::telemetry;
+use signals::Signals;
+
+/// Serve procedures over MCP
+#[derive(Debug, Args)]
+#[command(after_help = "Without any configuration: 127.0.0.1:8080, ./checkpoint.db, the built-in procedures, no authentication.
+SIGTERM or SIGINT ends it politely within 25 seconds, SIGHUP reads the procedures again.
+
+Examples:
+  wf-cli serve
+  wf-cli serve --listen 127.0.0.1:9000 --database /var/lib/checkpoint/checkpoint.db
+  wf-cli serve --config checkpoint.toml --print-config")]
+pub(crate) struct ServeArgs {
+    /// Address to listen on [key: server.listen]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Show the configuration that counts, and start nothing
+    #[arg(long)]
+    print_config: bool,
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: &ServeArgs,
+    config: &ConfigArgs,
+    output: Output,
+) -> Result<(), Failure> {
+    let flags: Vec<(&str, String)> = args
+        .listen
+        .iter()
+        .map(|listen| ("server.listen", listen.clone()))
+        .collect();
+    let layers = config.layers(&flags)?;
+    if args.print_config {
+        if output.is_json() {
+            output.document(&show::as_json(&layers))?;
+        } else {
+            output.raw(show::as_toml(&layers).as_bytes())?;
+        }
+    }
+    let accepted = config::accept(&layers)?;
+    if let Some(problem) = check::exposure(&layers) {
+        return Err(Failure::usage(problem).help(
+            "listen on a loopback address such as 127.0.0.1:8080, and let a reverse proxy on this machine that \
+             authenticates, or an SSH tunnel, bring callers to it",
+        ));
+    }
+    if args.print_config {
+        return Ok(());
+    }
+    // Before anything is opened, so that an early signal ends politely too.
+    let signals = Signals::listen()?;
+    telemetry::start(&accepted.log, accepted.format)?;
+    serve(&accepted, signals, output).await
+}
+
+async fn serve(config: &Config, signals: Signals, output: Output) -> Result<(), Failure> {
+    let registry = telemetry::metrics()?;
+    let loaded = procedures::load(config.procedures.as_deref())?;
+    let found = compose::open(config).await?;
+    let backend = found.backend.clone();
+    let done = async {
+        let Serving {
+            engine,
+            orchestrator,
+        } = compose::serving(config, &backend, &loaded).await?;
+        let (signals, stop) = signals.watch(work::Reload {
+            engine: Arc::clone(&engine),
+            dir: config.procedures.clone(),
+        });
+        let probes = probes::Process::new(backend.clone(), registry.clone());
+        let server = Server::bind(http(config), Arc::clone(&engine), Arc::new(probes))
+            .await
+            .map_err(cannot_listen)?;
+        announce(&server, &found, &loaded, output)?;
+        let work = work::start(work::Parts {
+            engine,
+            commits: orchestrator.commits(),
+            retention: config.retention,
+            registry,
+            stop: stop.clone(),
+        });
+        let drained = server
+            .run(signals::stopped(stop))
+            .await
+            .map_err(cannot_listen)?;
+        work.finish().await;
+        signals.abort();
+        if drained.in_flight_abandoned > 0 {
+            tracing::warn!(
+                requests = drained.in_flight_abandoned,
+                "requests were not over in time; their callers may send them again"
+            );
+        }
+        Ok(())
+    }
+    .await;
+    backend.close().await;
+    tracing::info!("stopped");
+    done
+}
+
+/// The largest value that is sure to fit; the configuration bounds these numbers far below.
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+fn http(config: &Config) -> HttpConfig {
+    let server = &config.server;
+    let mut allowed_hosts = server.allowed_hosts.clone();
+    // Clients name the server by its public URL, so that is what they send as Host.
+    allowed_hosts.extend(
+        server
+            .public_url
+            .as_deref()
+            .and_then(|url| url.parse::<http::Uri>().ok())
+            .and_then(|url| url.authority().map(|a| a.as_str().to_owned())),
+    );
+    HttpConfig {
+        listen: vec![server.listen],
+        admin_listen: server.admin_listen,
+        max_body_bytes: size(server.max_body_bytes),
+        max_connections: size(server.max_connections),
+        max_in_flight: size(server.max_in_flight),
+        request_timeout: server.request_timeout,
+        allowed_hosts,
+        allowed_origins: server.allowed_origins.clone(),
+        instance: OsIds.random_hex().chars().take(6).collect(),
+        ..HttpConfig::default()
+    }
+}
+
+fn cannot_listen(error: ServeError) -> Failure {
+    match error {
+        ServeError::Bind { address, source } => {
+            let help = match source.kind() {
+                std::io::ErrorKind::AddrInUse => {
+                    "another process listens there: stop it, or choose another address with --listen"
+                }
+                std::io::ErrorKind::PermissionDenied => {
+                    "this user may not listen there: choose a port above 1023 with --listen"
+                }
+                _ => "choose another address with --listen",
+            };
+            Failure::failed(format!("cannot listen on {address}"))
+                .because(source)
+                .help(help)
+        }
+        ServeError::Allowed { .. } | ServeError::NoAddress => Failure::usage(error.to_string()),
+    }
+}
+
+/// Says what is served and where its state is. Once this is printed, the server answers.
+fn announce(
+    server: &Server,
+    found: &Found,
+    loaded: &Loaded,
+    output: Output,
+) -> Result<(), Failure> {
+    let url = format!("http://{}/mcp", server.local_addr());
+    let admin = server.admin_addr();
+    let path = found.backend.path().display();
+    if output.is_json() {
+        let procedures: Vec<_> = loaded
+            .procedures
+            .iter()
+            .map(|procedure| {
+                let definition = procedure.definition();
+                json!({ "id": definition.id, "version": definition.version, "digest": definition.digest })
+            })
+            .collect();
+        let line = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "url": url,
+            "admin": admin.map(|address| address.to_string()),
+            "database": path.to_string(),
+            "created": found.created,
+            "migrated_from": found.migrated_from,
+            "procedures": procedures,
+        });
+        return output.line(&line.to_string());
+    }
+    let state = match (found.created, found.migrated_from) {
+        (true, _) => " (created)".to_owned(),
+        (false, Some(version)) => format!(" (migrated from schema version {version})"),
+        (false, None) => String::new(),
+    };
+    let name = format!("Checkpoint {}", env!("CARGO_PKG_VERSION"));
+    output.line(&output.paint(Tone::Strong, &name))?;
+    output.line(&format!("  database    {path}{state}"))?;
+    output.line(&format!("  procedures  {} ({})", loaded.names(), loaded.origin))?;
+    if let Some(admin) = admin {
+        output.line(&format!("  operators   http://{admin}/readyz and /metrics"))?;
+    }
+    output.line(&format!("  MCP         {url}  (no authentication)"))
+}

@@ -1,0 +1,66 @@
+//! Signals: SIGTERM and SIGINT end the server politely, SIGHUP reads the procedures again.
+
+use std::process::ExitCode;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::work::Reload;
+use crate::exit::{Exit, Failure};
+
+/// The signals of this process, caught but not yet acted on.
+#[derive(Debug)]
+pub(super) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    /// Catches them from now on.
+    ///
+    /// # Errors
+    /// When the operating system refuses.
+    pub(super) fn listen() -> Result<Self, Failure> {
+        let catch = |kind| {
+            signal(kind).map_err(|error| Failure::failed("signals cannot be caught").because(error))
+        };
+        Ok(Self {
+            terminate: catch(SignalKind::terminate())?,
+            interrupt: catch(SignalKind::interrupt())?,
+            hangup: catch(SignalKind::hangup())?,
+        })
+    }
+
+    /// Acts on them in the background. The receiver turns true when the server is to end.
+    pub(super) fn watch(mut self, reload: Reload) -> (JoinHandle<()>, watch::Receiver<bool>) {
+        let (stop, stopped) = watch::channel(false);
+        let task = tokio::spawn(async move {
+            loop {
+                tokio::select! {
+                    Some(()) = self.terminate.recv() => self.end("SIGTERM", &stop),
+                    Some(()) = self.interrupt.recv() => self.end("SIGINT", &stop),
+                    Some(()) = self.hangup.recv() => reload.now().await,
+                    else => break,
+                }
+            }
+        });
+        (task, stopped)
+    }
+
+    fn end(&self, name: &str, stop: &watch::Sender<bool>) {
+        if stop.send_replace(true) {
+            // Whoever asks twice does not want to wait. What was acknowledged is on disk.
+            tracing::warn!(signal = name, "asked again: stopping at once");
+            std::process::exit(code(Exit::Failed));
+        }
+        tracing::info!(signal = name, "stopping: finishing what is in flight");
+    }
+}
+
+/// Ready when the server is to end.
+pub(super) async fn stopped(mut stop: watch::Receiver<bool>) {
+    // A closed channel means that nobody can ask any more; going on would be for ever.
+    let _ = stop.wait_for(|stop| *stop).await;
+}

@@ -1,0 +1,250 @@
+//! `wf-cli workflow`: reads workflows straight from the store, with or without a running server.
+
+mod events;
+mod verify;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use wf_core::models::{Locale, Phase, StepStatus, TenantId, Workflow, WorkflowId};
+use wf_core::ports::{ListQuery, LoadQuery, StorageBackendPort};
+
+use crate::compose;
+use crate::config::ConfigArgs;
+use crate::exit::Failure;
+use crate::output::Output;
+
+/// List, show and verify workflows
+#[derive(Debug, Args)]
+pub(crate) struct WorkflowArgs {
+    #[command(subcommand)]
+    command: WorkflowCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum WorkflowCommand {
+    List(ListArgs),
+    Show(OneArgs),
+    History(OneArgs),
+    Verify(verify::VerifyArgs),
+}
+
+/// List workflows, oldest first
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wf-cli workflow list --state blocked
+  wf-cli workflow list --json --limit 1000")]
+struct ListArgs {
+    /// Only of this tenant
+    #[arg(long)]
+    tenant: Option<TenantId>,
+    /// Only in this state
+    #[arg(long)]
+    state: Option<State>,
+    /// At most this many
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+}
+
+/// Show one workflow, or what happened to it
+#[derive(Debug, Args)]
+struct OneArgs {
+    /// The workflow
+    id: WorkflowId,
+    /// Its tenant
+    #[arg(long, default_value_t = TenantId::default_tenant())]
+    tenant: TenantId,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum State {
+    Created,
+    Running,
+    Blocked,
+    Completed,
+}
+
+impl From<State> for Phase {
+    fn from(state: State) -> Self {
+        match state {
+            State::Created => Self::Created,
+            State::Running => Self::Running,
+            State::Blocked => Self::Blocked,
+            State::Completed => Self::Completed,
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) async fn run(
+    args: &WorkflowArgs,
+    config: &ConfigArgs,
+    output: Output,
+) -> Result<(), Failure> {
+    let backend = compose::open_existing(&config.load()?).await?;
+    let store = backend.store();
+    let done = match &args.command {
+        WorkflowCommand::List(args) => list(args, store.as_ref(), output).await,
+        WorkflowCommand::Show(args) => show(args, store.as_ref(), output).await,
+        WorkflowCommand::History(args) => {
+            find(args, store.as_ref()).await?;
+            events::print(store.as_ref(), &args.tenant, &args.id, output).await
+        }
+        WorkflowCommand::Verify(args) => verify::run(args, store.as_ref(), output).await,
+    };
+    backend.close().await;
+    done
+}
+
+/// Rows asked of the store at once.
+const PAGE: u32 = 500;
+
+async fn list(
+    args: &ListArgs,
+    store: &dyn StorageBackendPort,
+    output: Output,
+) -> Result<(), Failure> {
+    let mut found: Vec<Workflow> = Vec::new();
+    let mut query = ListQuery {
+        tenant: args.tenant.clone(),
+        phase: args.state.map(Phase::from),
+        after: None,
+        limit: args.limit.min(PAGE),
+    };
+    let wanted = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let more = loop {
+        let page = store.list(&query).await?;
+        found.extend(page.items);
+        match page.next {
+            Some(_) if found.len() >= wanted => break true,
+            Some(next) => query.after = Some(next),
+            None => break found.len() > wanted,
+        }
+    };
+    found.truncate(wanted);
+    if output.is_json() {
+        let items: Vec<_> = found.iter().map(|workflow| json!(workflow)).collect();
+        return output.document(&json!({ "workflows": items, "more": more }));
+    }
+    let rows: Vec<Vec<String>> = found.iter().map(row).collect();
+    let headings = [
+        "ID", "STATE", "RESULT", "LABEL", "OWNER", "UPDATED", "TENANT",
+    ];
+    output.table(&headings, &rows)?;
+    if more {
+        output.note(&format!(
+            "There are more than {}; raise --limit.",
+            args.limit
+        ));
+    }
+    Ok(())
+}
+
+fn row(workflow: &Workflow) -> Vec<String> {
+    vec![
+        workflow.id.to_string(),
+        workflow.phase.as_str().to_owned(),
+        text_or_dash(workflow.result.as_ref()),
+        workflow.label.get(&Locale::default()).to_owned(),
+        workflow.owner.spoken().to_owned(),
+        workflow.updated_at.to_string(),
+        workflow.tenant.to_string(),
+    ]
+}
+
+fn text_or_dash(value: Option<&impl ToString>) -> String {
+    value.map_or_else(|| "-".to_owned(), ToString::to_string)
+}
+
+async fn find(args: &OneArgs, store: &dyn StorageBackendPort) -> Result<Workflow, Failure> {
+    let query = LoadQuery {
+        tenant: args.tenant.clone(),
+        workflow: Some(args.id.clone()),
+        ledger: None,
+        assets: Vec::new(),
+        count_open_of: None,
+    };
+    store.load(&query).await?.workflow.ok_or_else(|| {
+        Failure::failed(format!(
+            "there is no workflow {} of tenant {}",
+            args.id, args.tenant
+        ))
+        .help("`wf-cli workflow list` shows them; --tenant names another tenant")
+    })
+}
+
+async fn show(
+    args: &OneArgs,
+    store: &dyn StorageBackendPort,
+    output: Output,
+) -> Result<(), Failure> {
+    let workflow = find(args, store).await?;
+    if output.is_json() {
+        return output.document(&json!(workflow));
+    }
+    let english = Locale::default();
+    let assets: Vec<String> = workflow
+        .assets
+        .iter()
+        .map(|asset| format!("{} {} (fence {})", asset.role, asset.id, asset.fence))
+        .collect();
+    let facts = [
+        ("workflow", workflow.id.to_string()),
+        ("label", workflow.label.get(&english).to_owned()),
+        ("state", workflow.phase.as_str().to_owned()),
+        ("result", text_or_dash(workflow.result.as_ref())),
+        (
+            "procedure",
+            format!(
+                "{} version {}, digest {}",
+                workflow.procedure.id, workflow.procedure.version, workflow.procedure.digest
+            ),
+        ),
+        ("owner", workflow.owner.id.to_string()),
+        ("assets", assets.join(", ")),
+        ("revision", workflow.revision.to_string()),
+        ("started", workflow.started_at.to_string()),
+        ("updated", workflow.updated_at.to_string()),
+    ];
+    for (name, value) in facts {
+        output.line(&format!("{name:<10} {}", crate::exit::one_line(&value)))?;
+    }
+    for block in &workflow.blocks {
+        output.line(&format!(
+            "blocked    {} {} since {}",
+            block.id, block.code, block.at
+        ))?;
+    }
+    output.line("")?;
+    output.table(
+        &["STEP", "STATUS", "ATTEMPT", "VALUE", "AT", "BY"],
+        &steps(&workflow),
+    )
+}
+
+fn steps(workflow: &Workflow) -> Vec<Vec<String>> {
+    let mut steps: Vec<_> = workflow.steps.iter().collect();
+    steps.sort_by_key(|(_, record)| record.touch.seq);
+    steps
+        .into_iter()
+        .map(|(id, record)| {
+            let status = match record.status {
+                StepStatus::Reopened => "to do again",
+                StepStatus::Recheck => "to confirm again",
+                StepStatus::Recorded if record.out_of_range => "out of range",
+                StepStatus::Recorded => "recorded",
+                StepStatus::Skipped => "skipped",
+            };
+            vec![
+                id.to_string(),
+                status.to_owned(),
+                record.attempt.to_string(),
+                record
+                    .reading
+                    .as_ref()
+                    .map_or_else(|| "-".to_owned(), events::shown),
+                record.at.to_string(),
+                record.by.id.to_string(),
+            ]
+        })
+        .collect()
+}

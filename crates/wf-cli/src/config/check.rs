@@ -1,0 +1,150 @@
+//! What the merged configuration asks for: refused where this build cannot do it, typed where it can.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use wf_core::models::Locale;
+
+use super::keys::{KEYS, Key, ROUTE_KEYS, ROUTES, Support};
+use super::layers::{Layers, Origin, Setting, Settings};
+use super::value::{Raw, Value};
+use super::{Config, LogFormat, ServerConfig};
+
+/// Everything that is set and that this build does not do, one line each.
+pub(crate) fn unsupported(layers: &Layers) -> Vec<String> {
+    let mut problems = Vec::new();
+    later_keys(KEYS, &layers.settings, "", &mut problems);
+    for route in &layers.routes {
+        later_keys(ROUTE_KEYS, route, &format!("{ROUTES}."), &mut problems);
+    }
+    problems
+}
+
+fn later_keys(keys: &[Key], settings: &Settings, section: &str, problems: &mut Vec<String>) {
+    for key in keys.iter().filter(|key| key.support == Support::Later) {
+        let Some(setting) = settings.get(key.path).filter(|s| !is_default(key, s)) else {
+            continue;
+        };
+        problems.push(format!(
+            "{}: {section}{} = {} is not supported yet",
+            setting.origin,
+            key.path,
+            super::show::shown(key, &setting.value)
+        ));
+    }
+}
+
+/// Not set, or set to what it is anyway.
+fn is_default(key: &Key, setting: &Setting) -> bool {
+    setting.origin == Origin::Default
+        || key.default.is_some_and(|default| {
+            let raw = Raw::Loose(default.to_owned());
+            key.kind.read(&raw, Path::new("")).as_ref() == Ok(&setting.value)
+        })
+}
+
+/// An address that only this machine reaches needs no authentication; any other does.
+pub(crate) fn exposure(layers: &Layers) -> Option<String> {
+    let setting = layers.settings.get("server.listen")?;
+    let Value::Address(address) = setting.value else {
+        return None;
+    };
+    (!address.ip().is_loopback()).then(|| {
+        format!(
+            "{}: server.listen = \"{address}\" is reachable from other machines, and there is no authentication",
+            setting.origin
+        )
+    })
+}
+
+/// The typed configuration. Call it only when `layers` has no problems.
+pub(crate) fn typed(layers: &Layers) -> Config {
+    let settings = Typed(&layers.settings);
+    Config {
+        server: ServerConfig {
+            listen: settings.address("server.listen").unwrap_or_else(fallback),
+            admin_listen: settings.address("server.admin_listen"),
+            max_connections: settings.count("server.max_connections"),
+            max_in_flight: settings.count("server.max_in_flight"),
+            max_body_bytes: settings.count("server.max_body_bytes"),
+            request_timeout: settings.duration("server.request_timeout"),
+            timezone: settings.text("server.timezone").unwrap_or("UTC").to_owned(),
+            locale: settings.text("server.locale").and_then(Locale::parse).unwrap_or_default(),
+            public_url: settings.text("server.public_url").map(str::to_owned),
+            allowed_hosts: settings.list("server.allowed_hosts"),
+            allowed_origins: settings.list("server.allowed_origins"),
+        },
+        database: settings
+            .path("backend.local.path")
+            .unwrap_or_else(|| PathBuf::from("checkpoint.db")),
+        procedures: settings.path("procedures.dir"),
+        retention: settings.duration("idempotency.retention"),
+        log: settings.text("telemetry.log").unwrap_or("info").to_owned(),
+        format: match settings.text("telemetry.format") {
+            Some("json") => LogFormat::Json,
+            _ => LogFormat::Text,
+        },
+    }
+}
+
+fn fallback() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 8080))
+}
+
+/// Reads settings by type. The table of keys guarantees that a default is there and has the type.
+#[derive(Debug, Clone, Copy)]
+struct Typed<'a>(&'a Settings);
+
+impl<'a> Typed<'a> {
+    fn get(self, path: &str) -> Option<&'a Value> {
+        self.0.get(path).map(|setting| &setting.value)
+    }
+
+    fn text(self, path: &str) -> Option<&'a str> {
+        match self.get(path)? {
+            Value::Text(text) => Some(text),
+            Value::Path(_)
+            | Value::Address(_)
+            | Value::Count(_)
+            | Value::Duration(_)
+            | Value::List(_)
+            | Value::Switch(_) => None,
+        }
+    }
+
+    fn path(self, path: &str) -> Option<PathBuf> {
+        if let Value::Path(found) = self.get(path)? {
+            return Some(found.clone());
+        }
+        None
+    }
+
+    fn address(self, path: &str) -> Option<SocketAddr> {
+        if let Value::Address(found) = self.get(path)? {
+            return Some(*found);
+        }
+        None
+    }
+
+    fn count(self, path: &str) -> u64 {
+        match self.get(path) {
+            Some(Value::Count(found)) => *found,
+            _ => 0,
+        }
+    }
+
+    fn duration(self, path: &str) -> Duration {
+        match self.get(path) {
+            Some(Value::Duration(found)) => *found,
+            _ => Duration::ZERO,
+        }
+    }
+
+    fn list(self, path: &str) -> Vec<String> {
+        match self.get(path) {
+            Some(Value::List(found)) => found.clone(),
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Every configuration key there is, in one table: kind, default, whether this build honours it.
+//!
+//! `layers` reads by it, `show` prints by it, and a test holds docs/configuration.md against it.
+
+use super::value::Kind;
+
+/// Whether this build does what a key asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Support {
+    /// It does.
+    Honoured,
+    /// It belongs to a later release: its default may be written, anything else is refused.
+    Later,
+}
+
+/// One key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Key {
+    /// Its place, for example `server.listen`.
+    pub(crate) path: &'static str,
+    /// What it accepts.
+    pub(crate) kind: Kind,
+    /// What counts when no layer sets it, as one would write it in the environment.
+    pub(crate) default: Option<&'static str>,
+    /// Whether this build honours it.
+    pub(crate) support: Support,
+}
+
+impl Key {
+    const fn new(path: &'static str, kind: Kind, default: &'static str) -> Self {
+        Self { path, kind, default: Some(default), support: Support::Honoured }
+    }
+
+    const fn unset(path: &'static str, kind: Kind) -> Self {
+        Self { path, kind, default: None, support: Support::Honoured }
+    }
+
+    const fn later(self) -> Self {
+        Self { support: Support::Later, ..self }
+    }
+
+    /// The environment variable that sets it: `WF_`, the path in capitals, dots as underscores.
+    pub(crate) fn variable(&self) -> String {
+        format!("WF_{}", self.path.to_ascii_uppercase().replace('.', "_"))
+    }
+}
+
+const fn count(min: u64, max: u64) -> Kind {
+    Kind::Count { min, max }
+}
+
+/// Every key but those of `notifications.route`.
+pub(crate) const KEYS: &[Key] = &[
+    Key::new("server.listen", Kind::Address, "127.0.0.1:8080"),
+    Key::unset("server.admin_listen", Kind::Address),
+    Key::unset("server.tls_cert", Kind::Path).later(),
+    Key::unset("server.tls_key", Kind::Path).later(),
+    Key::new("server.trusted_proxies", Kind::List, "").later(),
+    Key::new("server.max_connections", count(1, 1_000_000), "4096"),
+    Key::new("server.timezone", Kind::Zone, "UTC"),
+    Key::new("server.locale", Kind::Language, "en"),
+    Key::unset("server.public_url", Kind::Url),
+    Key::new("server.max_body_bytes", count(1_024, 1_048_576), "1048576"),
+    Key::new("server.request_timeout", Kind::Duration, "30s"),
+    Key::new("server.max_in_flight", count(1, 1_000_000), "1024"),
+    Key::unset("server.secret_file", Kind::Path).later(),
+    Key::new("server.allowed_hosts", Kind::List, ""),
+    Key::new("server.allowed_origins", Kind::List, ""),
+    Key::new("auth.mode", Kind::Choice(&["none", "dev", "jwt"]), "none").later(),
+    Key::unset("auth.issuer", Kind::Url).later(),
+    Key::unset("auth.audience", Kind::Text).later(),
+    Key::unset("auth.jwks_url", Kind::Url).later(),
+    Key::new("auth.algorithms", Kind::List, "RS256,ES256,EdDSA").later(),
+    Key::new("auth.challenge", Kind::Choice(&["headerless", "rfc9728", "by_path"]), "headerless")
+        .later(),
+    Key::unset("auth.tenant_claim", Kind::Text).later(),
+    Key::new("auth.scope_claim", Kind::Text, "scope").later(),
+    Key::new("auth.name_claim", Kind::Text, "name").later(),
+    Key::unset("auth.roles_claim", Kind::Text).later(),
+    Key::new("auth.supervisor_roles", Kind::List, "").later(),
+    Key::new("auth.service_scopes", Kind::List, "mcp:service").later(),
+    Key::new("auth.service_lists", Kind::Choice(&["technician", "all"]), "technician").later(),
+    Key::new("auth.visibility", Kind::Choice(&["tenant", "own"]), "tenant").later(),
+    Key::new("auth.clock_skew", Kind::Duration, "60s").later(),
+    Key::unset("auth.rate_limit", Kind::Text).later(),
+    Key::new("backend.kind", Kind::Choice(&["local", "aws"]), "local").later(),
+    Key::new("backend.local.path", Kind::Path, "checkpoint.db"),
+    Key::unset("backend.aws.table", Kind::Text).later(),
+    Key::unset("backend.aws.region", Kind::Text).later(),
+    Key::unset("backend.aws.endpoint_url", Kind::Url).later(),
+    Key::unset("backend.aws.state_machine_arn", Kind::Text).later(),
+    Key::unset("procedures.dir", Kind::Path),
+    Key::new("idempotency.retention", Kind::Duration, "30d"),
+    Key::new("telemetry.log", Kind::Filter, "info"),
+    Key::new("telemetry.format", Kind::Choice(&["text", "json"]), "text"),
+    Key::unset("telemetry.otlp_endpoint", Kind::Url).later(),
+];
+
+/// The keys of one `[[notifications.route]]`; they have no environment variables.
+pub(crate) const ROUTE_KEYS: &[Key] = &[
+    Key::new("to", Kind::Text, "*"),
+    Key::new("kinds", Kind::List, "*"),
+    Key::new("sink", Kind::Choice(&["log", "webhook"]), "log").later(),
+    Key::unset("url", Kind::Url).later(),
+    Key::unset("secret_file", Kind::Path).later(),
+    Key::new("allow_private", Kind::Switch, "false").later(),
+];
+
+/// Where routes stand in a file.
+pub(crate) const ROUTES: &str = "notifications.route";
+
+/// The key with this path.
+pub(crate) fn find(path: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.path == path)
+}
+
+/// The name among `known` that `wrong` was probably meant to be.
+pub(crate) fn nearest<'a>(
+    wrong: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    const CLOSE_ENOUGH: f64 = 0.8;
+    known
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(wrong, name), name))
+        .filter(|(score, _)| *score >= CLOSE_ENOUGH)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::super::value::Raw;
+    use super::*;
+
+    #[test]
+    fn every_default_fits_its_kind_and_every_variable_is_unique() {
+        for key in KEYS.iter().chain(ROUTE_KEYS) {
+            if let Some(default) = key.default {
+                let raw = Raw::Loose(default.to_owned());
+                assert!(key.kind.read(&raw, Path::new("")).is_ok(), "{}", key.path);
+            }
+        }
+        let variables: BTreeSet<String> = KEYS.iter().map(Key::variable).collect();
+        assert_eq!(variables.len(), KEYS.len());
+        assert_eq!(find("server.listen").unwrap().variable(), "WF_SERVER_LISTEN");
+    }
+
+    #[test]
+    fn a_slip_is_recognised_and_nonsense_is_not() {
+        let known = || KEYS.iter().map(|key| key.path);
+        assert_eq!(nearest("server.listne", known()), Some("server.listen"));
+        assert_eq!(nearest("serverlisten", known()), Some("server.listen"));
+        assert_eq!(nearest("zzz", known()), None);
+    }
+
+    #[test]
+    fn every_key_is_documented_with_its_default_and_variable() {
+        let page = std::fs::read_to_string(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/configuration.md"
+        ))
+        .unwrap();
+        for key in KEYS {
+            let row = page
+                .lines()
+                .find(|line| line.starts_with(&format!("| `{}` ", key.path)))
+                .unwrap_or_else(|| panic!("docs/configuration.md has no row for {}", key.path));
+            assert!(row.contains(&format!("`{}`", key.variable())), "{row}");
+            if let Some(default) = key.default.filter(|d| !d.is_empty()) {
+                assert!(row.contains(&format!("`{default}`")), "{default}: {row}");
+            }
+            let later = key.support == Support::Later;
+            assert_eq!(row.contains("later"), later, "{row}");
+        }
+        for key in ROUTE_KEYS {
+            assert!(page.contains(&format!("| `{}` ", key.path)), "{}", key.path);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! `wf-cli`: the binary. The composition root is `compose`, the only file that names a backend.
+//!
+//! Reading order: [`args`] and [`cmd`] (what can be asked), [`config`] (how it is set), [`compose`] (what the parts
+//! are), [`exit`] and [`output`] (how it ends and looks).
+
+mod ambient;
+mod args;
+mod client;
+mod cmd;
+mod config;
+mod exit;
+mod orchestrator;
+mod output;
+mod sink;
+mod telemetry;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use exit::{Exit, Failure};
+
+fn main() -> ExitCode {
+    let cli = args::Cli::parse();
+    let done = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::failed("the runtime cannot start").because(error))
+        .and_then(|runtime| runtime.block_on(cmd::run(&cli)));
+    let exit = match done {
+        Ok(()) => Exit::Ok,
+        Err(failure) => {
+            // Nobody can be told that stderr is closed.
+            let _ = write!(std::io::stderr(), "{}", failure.text());
+            failure.exit()
+        }
+    };
+    exit.into()
+}

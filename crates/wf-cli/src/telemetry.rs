@@ -1,0 +1,58 @@
+//! Logs on stderr and the metrics registry. Values of readings, tokens and secrets are never handed to either.
+
+use std::io::IsTerminal as _;
+
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use tracing_subscriber::EnvFilter;
+
+use crate::config::LogFormat;
+use crate::exit::Failure;
+use crate::output;
+
+/// Libraries whose every-request chatter is below our own.
+const QUIET: &str = "rmcp=warn,hyper=warn,sqlx=warn";
+
+/// Starts logging for this process.
+///
+/// # Errors
+/// When the directives are none; the configuration checked them, so only a flag of a caller can cause it.
+pub(crate) fn start(directives: &str, format: LogFormat) -> Result<(), Failure> {
+    // Later directives win, so a configured `rmcp=debug` is heard.
+    let filter = EnvFilter::builder()
+        .parse(format!("{QUIET},{directives}"))
+        .map_err(|error| Failure::usage("telemetry.log cannot be read").because(error))?;
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(output::colours(std::io::stderr().is_terminal()));
+    match format {
+        LogFormat::Text => lines.try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    }
+    .map_err(|error| Failure::failed("logging cannot start").because(error))
+}
+
+/// Upper bounds of latency buckets, in seconds: around the 500 ms that an assistant waits.
+const SECONDS: [f64; 14] =
+    [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+/// Upper bounds of batch buckets, in commits.
+const COMMITS: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+
+/// Installs the registry that `metrics::counter!` and its kin write to, and returns what renders it.
+///
+/// # Errors
+/// When the process has a registry already.
+pub(crate) fn metrics() -> Result<PrometheusHandle, Failure> {
+    let cannot = "metrics cannot start";
+    let recorder = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)
+        .and_then(|builder| {
+            builder.set_buckets_for_metric(Matcher::Suffix("_commits".to_owned()), &COMMITS)
+        })
+        .map_err(|error| Failure::failed(cannot).because(error))?
+        .build_recorder();
+    let handle = recorder.handle();
+    metrics::set_global_recorder(recorder)
+        .map_err(|error| Failure::failed(cannot).because(error.to_string()))?;
+    Ok(handle)
+}
