@@ -1,16 +1,31 @@
 //! The engine: the only place that knows the order load → judge → decide → commit → answer.
 
+mod attempt;
 pub mod call;
+mod commit;
+mod dispatch;
+mod execute;
+mod find;
+mod ledger;
 pub mod policies;
+mod status;
+pub mod verify;
 
 use std::sync::Arc;
 
-use crate::models::{Locale, Principal};
+use serde_json::{Map, Value};
+
+use crate::errors::ErrorCode;
+use crate::limits::CANDIDATES_SHOWN_MAX;
+use crate::models::{Digest, Locale};
 use crate::policy::DomainPolicyPort;
 use crate::ports::{
-    ClockPort, IdPort, NotificationPort, OrchestratorPort, ReadError, StorageBackendPort,
+    ClockPort, DefinitionError, IdPort, NotificationPort, OrchestratorPort, ReadError,
+    StorageBackendPort, StoreIdentity,
 };
 use crate::state_machine::Rejection;
+use crate::view::shape::{self, Candidate};
+use crate::view::{Fault, Frame, Words};
 
 pub use call::{
     Call, CallMeta, CheckValue, Detail, FindScope, FindWork, GetStatus, Reply, Request,
@@ -47,10 +62,35 @@ pub struct Settings {
     pub retention_ms: i64,
 }
 
-/// Executes calls over the ports. Cheap to share; one per server.
+/// Executes calls over the ports. Shared by all calls of a server.
 #[derive(Debug)]
 pub struct Engine {
     parts: EngineParts,
+    identity: StoreIdentity,
+}
+
+/// An engine that cannot open.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The store did not answer.
+    #[error("the store cannot be read")]
+    Store(#[source] ReadError),
+    /// A definition was not stored.
+    #[error("the definition of {procedure} version {version} (digest {digest}) cannot be stored")]
+    Definition {
+        /// The procedure.
+        procedure: String,
+        /// Its version.
+        version: u32,
+        /// The digest of the definition that was to be stored.
+        digest: Digest,
+        /// Why.
+        #[source]
+        source: DefinitionError,
+    },
+    /// Two policies exclude each other.
+    #[error("the procedures cannot be served together")]
+    Policies(#[source] PoliciesError),
 }
 
 impl Engine {
@@ -59,8 +99,9 @@ impl Engine {
     /// # Errors
     /// [`EngineError`] when the store does not answer or a definition changed under its version.
     pub async fn open(parts: EngineParts) -> Result<Self, EngineError> {
-        parts.store.identity().await.map_err(EngineError::Store)?;
-        Ok(Self { parts })
+        let identity = parts.store.identity().await.map_err(EngineError::Store)?;
+        store_definitions(parts.store.as_ref(), &parts.policies.current()).await?;
+        Ok(Self { parts, identity })
     }
 
     /// The store, for the commands of an operator.
@@ -77,97 +118,93 @@ impl Engine {
         &self,
         policies: Vec<Arc<dyn DomainPolicyPort>>,
     ) -> Result<(), EngineError> {
-        let _ = policies;
-        Ok(())
-    }
-
-    /// Executes a mutating call.
-    pub async fn execute(&self, principal: &Principal, call: &Call) -> Reply {
-        let _ = (principal, call);
-        stub()
-    }
-
-    /// Answers `find_work`.
-    pub async fn find_work(
-        &self,
-        principal: &Principal,
-        query: &FindWork,
-        meta: &CallMeta,
-    ) -> Reply {
-        let _ = (principal, query, meta);
-        stub()
-    }
-
-    /// Answers `get_status`.
-    pub async fn get_status(
-        &self,
-        principal: &Principal,
-        query: &GetStatus,
-        meta: &CallMeta,
-    ) -> Reply {
-        let _ = (principal, query, meta);
-        stub()
-    }
-
-    /// Answers `check_value`.
-    pub async fn check_value(
-        &self,
-        principal: &Principal,
-        query: &CheckValue,
-        meta: &CallMeta,
-    ) -> Reply {
-        let _ = (principal, query, meta);
-        stub()
+        store_definitions(self.parts.store.as_ref(), &policies).await?;
+        self.parts.policies.replace(policies).map_err(EngineError::Policies)
     }
 
     /// The answer to a call that the transport could not read: a malformed argument.
     #[must_use]
     pub fn refuse(&self, rejection: &Rejection, meta: &CallMeta) -> Reply {
-        let _ = (rejection, meta);
-        stub()
+        self.frame(None, meta).refusal(rejection, Map::new())
+    }
+
+    /// The answer to a start that the transport could not read: with what a start needs.
+    #[must_use]
+    pub fn refuse_start(
+        &self,
+        rejection: &Rejection,
+        procedure: Option<&str>,
+        meta: &CallMeta,
+    ) -> Reply {
+        let frame = self.frame(None, meta);
+        frame.refusal(rejection, self.startable_parts(procedure, &frame))
     }
 
     /// The answer to a call that failed for a reason of our own; `incident` is the id under which it is logged.
     #[must_use]
     pub fn internal(&self, incident: &str, meta: &CallMeta) -> Reply {
-        let _ = (incident, meta);
-        stub()
+        let rejection = Rejection::new(ErrorCode::Internal, "an internal error", Fault::Internal)
+            .with("incident", incident);
+        self.refuse(&rejection, meta)
     }
 
-    /// Delivers due messages of the outbox once; returns how many were settled.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the store does not answer.
-    pub async fn dispatch_once(&self) -> Result<usize, ReadError> {
-        Ok(0)
+    /// Language, clock and store of an answer.
+    fn frame<'a>(
+        &'a self,
+        policy: Option<&'a dyn DomainPolicyPort>,
+        meta: &'a CallMeta,
+    ) -> Frame<'a> {
+        let settings = &self.parts.settings;
+        let locale = meta.locale.as_ref().unwrap_or(&settings.locale);
+        let zone = policy.and_then(DomainPolicyPort::timezone).unwrap_or(&settings.timezone);
+        Frame { words: Words::new(locale, zone), store_id: &self.identity.id }
+    }
+
+    /// `candidates` of what may be started: the one procedure that is meant, or all.
+    fn startable_parts(&self, procedure: Option<&str>, frame: &Frame<'_>) -> Map<String, Value> {
+        let meant = procedure.and_then(|id| self.parts.policies.startable(id));
+        let policies = meant.map_or_else(|| self.parts.policies.current(), |policy| vec![policy]);
+        let all: Vec<Candidate<'_>> =
+            policies.iter().map(|p| Candidate::Procedure(p.as_ref())).collect();
+        candidate_parts(&all, frame)
     }
 }
 
-fn stub() -> Reply {
-    Reply {
-        outcome: crate::state_machine::Outcome::Error,
-        error: None,
-        duplicate: false,
-        speech: String::new(),
-        body: serde_json::Value::Null,
-    }
+/// `candidates` and `candidates_total`.
+fn candidate_parts(all: &[Candidate<'_>], frame: &Frame<'_>) -> Map<String, Value> {
+    let shown = shape::candidates(all, CANDIDATES_SHOWN_MAX, &frame.words);
+    Map::from_iter([
+        ("candidates".to_owned(), shown),
+        ("candidates_total".to_owned(), Value::from(all.len())),
+    ])
 }
 
-/// An engine that cannot open.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// The store did not answer.
-    #[error("the store cannot be read")]
-    Store(#[source] ReadError),
-    /// A definition was not stored.
-    #[error("the definition of {procedure} version {version} cannot be stored")]
-    Definition {
-        /// The procedure.
-        procedure: String,
-        /// Its version.
-        version: u32,
-        /// Why.
-        #[source]
-        source: crate::ports::DefinitionError,
-    },
+/// Stores each definition before the first start that could use it.
+async fn store_definitions(
+    store: &dyn StorageBackendPort,
+    policies: &[Arc<dyn DomainPolicyPort>],
+) -> Result<(), EngineError> {
+    for policy in policies {
+        let definition = policy.definition();
+        store.put_definition(definition).await.map_err(|source| EngineError::Definition {
+            procedure: definition.id.to_string(),
+            version: definition.version,
+            digest: definition.digest.clone(),
+            source,
+        })?;
+    }
+    Ok(())
+}
+
+/// What a read that failed means for the caller.
+fn unreadable(error: &ReadError) -> Rejection {
+    match error {
+        ReadError::Unavailable { .. } => {
+            Rejection::unavailable("the store did not answer; send the same call again", None)
+        }
+        ReadError::Corrupt { what } => Rejection::unavailable(
+            &format!("the store is damaged ({what}); an operator must run `workflow verify`"),
+            None,
+        ),
+    }
 }

@@ -1,7 +1,13 @@
-//! The result object and the words. Transports only wrap what is built here.
+//! The result object (mcp.md, One result shape) and the words. Transports only wrap what is built here.
+//!
+//! [`saying`] is what there is to say, [`words`] the catalogue that says it, [`shape`] the parts of the object,
+//! [`next`] what is asked next.
 
+pub mod next;
 pub mod saying;
+pub mod shape;
 pub mod words;
 
 pub use saying::{Ask, Done, Fault, Rule, Saying, Stand};
+pub use shape::Frame;
 pub use words::Words;

@@ -96,6 +96,36 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Every outcome.
+    pub const ALL: [Self; 20] = [
+        Self::View,
+        Self::List,
+        Self::None,
+        Self::Disambiguation,
+        Self::NeedsInput,
+        Self::NeedsConfirmation,
+        Self::NotRecorded,
+        Self::Verdict,
+        Self::Started,
+        Self::Joined,
+        Self::Recorded,
+        Self::OutOfRange,
+        Self::Corrected,
+        Self::Skipped,
+        Self::Noted,
+        Self::Blocked,
+        Self::Transferred,
+        Self::Finished,
+        Self::Resolved,
+        Self::Error,
+    ];
+
+    /// Reads the word of a stored result.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|o| o.as_str() == word)
+    }
+
     /// The word in results.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -216,5 +246,17 @@ impl Rejection {
     #[must_use]
     pub fn unavailable(message: &str, after_ms: Option<i64>) -> Self {
         Self { after_ms, ..Self::new(ErrorCode::BackendUnavailable, message, Fault::Unavailable) }
+    }
+}
+
+impl From<crate::policy::Refusal> for Rejection {
+    fn from(refusal: crate::policy::Refusal) -> Self {
+        Self {
+            code: refusal.code,
+            message: refusal.message,
+            saying: Saying::Policy(refusal.say),
+            details: refusal.details,
+            after_ms: refusal.after_ms,
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::errors::ErrorCode;
 use crate::models::{Digest, Reading, StepId, StepStatus, Text, Workflow};
-use crate::policy::{Accepted, BlockCause, Judgement, Offered, Refusal};
+use crate::policy::{Accepted, BlockCause, Judgement, Offered};
 use crate::view::{Ask, Fault, Saying};
 
 use super::super::command::{Command, Facts, SubmittedValue};
@@ -52,7 +52,7 @@ pub(super) fn judge(
                 step_id: Some(step_id.clone()),
             }));
         }
-        Judgement::Reject(refusal) => return Err(refused(refusal)),
+        Judgement::Reject(refusal) => return Err(refusal.into()),
     };
     let attempt = workflow.steps.get(step_id).map_or(0, |s| s.attempt);
     let confirmed_by = match &accepted.read_back {
@@ -67,16 +67,6 @@ pub(super) fn judge(
     };
     record(workflow, step_id, accepted, block, confirmed_by, attempt + 1, facts)
         .map(Judging::Record)
-}
-
-fn refused(refusal: Refusal) -> Rejection {
-    Rejection {
-        code: refusal.code,
-        message: refusal.message,
-        saying: Saying::Policy(refusal.say),
-        details: refusal.details,
-        after_ms: refusal.after_ms,
-    }
 }
 
 fn record(

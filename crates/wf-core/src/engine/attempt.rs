@@ -1,0 +1,424 @@
+//! One attempt at a mutating call: read, judge the ledger, decide, build the result, commit.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use wf_idempotency::{LedgerEntry, Verdict as Judged, judge};
+
+use crate::errors::ErrorCode;
+use crate::locks::LockRow;
+use crate::models::{AssetId, Cause, Principal, Timestamp, Workflow, WorkflowId};
+use crate::policy::DomainPolicyPort;
+use crate::ports::{Commit, IdPort, LedgerKey, LedgerRow, LoadQuery, Snapshot};
+use crate::state_machine::chain::{self, Tip};
+use crate::state_machine::notices::notices;
+use crate::state_machine::{
+    Command, CommandKind, Decision, Facts, LockFact, Rejection, Unrecorded, Verdict, decide,
+};
+use crate::view::{Fault, Frame, shape};
+
+use super::call::{Call, Reply, Request};
+use super::commit::Committed;
+use super::execute::Refused;
+use super::{Engine, ledger, unreadable};
+
+/// A call on its way.
+pub(super) struct Attempting<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) principal: &'a Principal,
+    pub(super) call: &'a Call,
+    pub(super) cause: Cause,
+    /// Salt of sensitive values.
+    pub(super) salt: String,
+    /// The workflow, or the id that a start will give it.
+    pub(super) workflow_id: WorkflowId,
+}
+
+/// What came of one attempt.
+pub(super) enum Attempt {
+    Answered(Box<Reply>),
+    /// Somebody else changed something: read again, judge again, decide again.
+    Again,
+}
+
+/// A new workflow id.
+pub(super) fn minted(ids: &dyn IdPort) -> Result<WorkflowId, Rejection> {
+    WorkflowId::parse(&ids.workflow_id())
+        .map_err(|error| Rejection::new(ErrorCode::Internal, error.to_string(), Fault::Internal))
+}
+
+fn answered(reply: Reply) -> Attempt {
+    Attempt::Answered(Box::new(reply))
+}
+
+impl Attempting<'_> {
+    pub(super) async fn once(&self) -> Result<Attempt, Refused> {
+        let startable = self.startable();
+        let snapshot = self.load(startable.as_deref()).await?;
+        let now = self.engine.parts.clock.now();
+        let replaces = match self.judged(&snapshot, now)? {
+            Ledger::Answer(reply) => return Ok(answered(reply)),
+            Ledger::Free { replaces } => replaces,
+        };
+        let state = self.state(&snapshot)?;
+        if let Some(reply) = self.repeat(state).await? {
+            return Ok(answered(reply));
+        }
+        let policy = self.policy(startable, state).await?;
+        let frame = self.engine.frame(Some(policy.as_ref()), &self.call.meta);
+        let facts = self.facts(&snapshot, policy.as_ref(), now);
+        let command = self.command();
+        match decide(state, &command, &facts) {
+            Err(rejection) => {
+                Err(Refused { parts: self.shown(&frame, state, policy.as_ref()), rejection })
+            }
+            Ok(Verdict::Unrecorded(unrecorded)) => {
+                self.unrecorded(&unrecorded, &snapshot, policy.as_ref()).await
+            }
+            Ok(Verdict::Commit(decision)) => {
+                let made = self.build(decision, state, policy.as_ref(), &frame, now)?;
+                self.write(made, replaces).await
+            }
+        }
+    }
+
+    fn startable(&self) -> Option<Arc<dyn DomainPolicyPort>> {
+        match &self.call.request {
+            Request::Start { procedure_id, .. } => {
+                self.engine.parts.policies.startable(procedure_id)
+            }
+            Request::SubmitStep { .. }
+            | Request::CorrectStep { .. }
+            | Request::SkipStep { .. }
+            | Request::ReportProblem { .. }
+            | Request::ResolveBlock { .. }
+            | Request::ReleaseLock { .. }
+            | Request::Finish { .. } => None,
+        }
+    }
+
+    async fn load(&self, startable: Option<&dyn DomainPolicyPort>) -> Result<Snapshot, Rejection> {
+        let starts = self.call.request.workflow_id().is_none();
+        let query = LoadQuery {
+            tenant: self.principal.tenant.clone(),
+            workflow: (!starts).then(|| self.workflow_id.clone()),
+            ledger: self.call.key.as_ref().map(|key| self.ledger_key(key.clone())),
+            assets: startable.map_or_else(Vec::new, |policy| self.wanted(policy)),
+            count_open_of: starts.then(|| self.principal.actor.clone()),
+        };
+        self.engine.parts.store.load(&query).await.map_err(|error| unreadable(&error))
+    }
+
+    /// Assets that a start asks for. A start that is refused asks for none.
+    fn wanted(&self, policy: &dyn DomainPolicyPort) -> Vec<AssetId> {
+        let Request::Start { assets, inputs, .. } = &self.call.request else { return Vec::new() };
+        policy
+            .plan_start(assets, inputs)
+            .map(|plan| plan.assets.into_iter().map(|a| a.id).collect())
+            .unwrap_or_default()
+    }
+
+    fn ledger_key(&self, key: wf_idempotency::IdempotencyKey) -> LedgerKey {
+        LedgerKey {
+            tenant: self.principal.tenant.clone(),
+            actor: self.principal.actor.clone(),
+            key,
+        }
+    }
+
+    /// Judges the row of the call's key.
+    fn judged(&self, snapshot: &Snapshot, now: Timestamp) -> Result<Ledger, Refused> {
+        let row = snapshot.ledger.as_ref();
+        let verdict =
+            judge(row.map(|r| &r.entry), self.call.operation, &self.cause.fingerprint, now.as_ms());
+        match (verdict, row) {
+            (Judged::Fresh, _) | (_, None) => Ok(Ledger::Free { replaces: None }),
+            (Judged::Expired(_), Some(row)) => Ok(Ledger::Free { replaces: Some(row.clone()) }),
+            (Judged::Replay(_), Some(row)) => Ok(Ledger::Answer(ledger::replayed(row)?)),
+            (Judged::Conflict(_), Some(row)) => {
+                let frame = self.engine.frame(None, &self.call.meta);
+                Err(ledger::conflict(row, self.call, snapshot.workflow.as_ref(), &frame).into())
+            }
+        }
+    }
+
+    /// The state to decide on: none for a start; for everything else it must exist, at the expected revision.
+    fn state<'s>(&self, snapshot: &'s Snapshot) -> Result<Option<&'s Workflow>, Refused> {
+        if self.call.request.workflow_id().is_none() {
+            return Ok(None);
+        }
+        let Some(workflow) = snapshot.workflow.as_ref() else {
+            return Err(super::status::not_found().into());
+        };
+        match self.call.meta.expected_revision {
+            Some(expected) if expected != workflow.revision => Err(Rejection::new(
+                ErrorCode::VersionConflict,
+                "the workflow has another revision than expected",
+                Fault::VersionConflict,
+            )
+            .with("expected_revision", expected)
+            .with("current_revision", workflow.revision)
+            .into()),
+            Some(_) | None => Ok(Some(workflow)),
+        }
+    }
+
+    /// The answer of the event that a call without a key repeats.
+    async fn repeat(&self, state: Option<&Workflow>) -> Result<Option<Reply>, Refused> {
+        let (None, Some(workflow)) = (&self.call.key, state) else { return Ok(None) };
+        let actor = &self.principal.actor;
+        let Some(key) = ledger::repeated(self.call, &self.cause, actor, workflow) else {
+            return Ok(None);
+        };
+        let query = LoadQuery {
+            tenant: self.principal.tenant.clone(),
+            workflow: None,
+            ledger: Some(key),
+            assets: Vec::new(),
+            count_open_of: None,
+        };
+        let store = &self.engine.parts.store;
+        let snapshot = store.load(&query).await.map_err(|error| unreadable(&error))?;
+        Ok(snapshot.ledger.as_ref().map(ledger::replayed).transpose()?)
+    }
+
+    /// The policy of the pinned definition, or of the procedure to start.
+    async fn policy(
+        &self,
+        startable: Option<Arc<dyn DomainPolicyPort>>,
+        state: Option<&Workflow>,
+    ) -> Result<Arc<dyn DomainPolicyPort>, Refused> {
+        if let Some(policy) = startable {
+            return Ok(policy);
+        }
+        let Some(workflow) = state else { return Err(self.unknown_procedure().into()) };
+        let policies = &self.engine.parts.policies;
+        let pinned =
+            policies.pinned(&workflow.procedure.digest, self.engine.parts.store.as_ref()).await;
+        pinned.map_err(|error| unreadable(&error))?.ok_or_else(|| {
+            Rejection::new(
+                ErrorCode::ProcedureNotFound,
+                "the definition that this workflow runs is not known to this server",
+                Fault::DefinitionUnknown,
+            )
+            .with("digest", workflow.procedure.digest.as_str())
+            .into()
+        })
+    }
+
+    fn unknown_procedure(&self) -> Rejection {
+        let current = self.engine.parts.policies.current();
+        let available = current.iter().take(3).map(|p| p.definition().title.clone()).collect();
+        let ids: Vec<&str> = current.iter().map(|p| p.definition().id.as_str()).collect();
+        Rejection::new(
+            ErrorCode::ProcedureNotFound,
+            "there is no such procedure",
+            Fault::ProcedureNotFound { available },
+        )
+        .with("available", ids)
+    }
+
+    fn facts<'f>(
+        &'f self,
+        snapshot: &Snapshot,
+        policy: &'f dyn DomainPolicyPort,
+        at: Timestamp,
+    ) -> Facts<'f> {
+        Facts {
+            at,
+            policy,
+            locks: lock_facts(&snapshot.locks),
+            secrets: &self.engine.identity.secrets,
+            salt: &self.salt,
+            open_workflows: snapshot.open_count,
+            acknowledge_at_start: self.engine.parts.orchestrator.acknowledges_at_start(),
+        }
+    }
+
+    fn command(&self) -> Command {
+        Command {
+            principal: self.principal.clone(),
+            cause: self.cause.clone(),
+            kind: self.call.request.command(&self.workflow_id),
+        }
+    }
+
+    /// The workflow as it stands, beside an error.
+    fn shown(
+        &self,
+        frame: &Frame<'_>,
+        state: Option<&Workflow>,
+        policy: &dyn DomainPolicyPort,
+    ) -> Map<String, Value> {
+        match state {
+            Some(workflow) if self.principal.scopes.may_read() => {
+                shape::workflow(frame, workflow, Some(policy))
+            }
+            Some(_) | None => Map::new(),
+        }
+    }
+
+    /// Everything of the commit, the result included.
+    fn build(
+        &self,
+        decision: Decision,
+        state: Option<&Workflow>,
+        policy: &dyn DomainPolicyPort,
+        frame: &Frame<'_>,
+        now: Timestamp,
+    ) -> Result<Made, Refused> {
+        let unwritable = |error: &dyn std::fmt::Display| {
+            Rejection::new(ErrorCode::Internal, error.to_string(), Fault::Internal)
+        };
+        let tenant = &self.principal.tenant;
+        let tip = state.map_or_else(|| Tip::origin(tenant, self.workflow_id.clone()), Tip::of);
+        let expected = tip.seq;
+        let Decision { outcome, drafts, locks, warnings } = decision;
+        let (events, next) =
+            chain::append(state.cloned(), tip, drafts, self.principal, &self.cause, now)
+                .map_err(|error| unwritable(&error))?;
+        let next = next.ok_or_else(|| unwritable(&"a history must begin with a start"))?;
+        let seq = next.revision;
+        let mut parts = shape::workflow(frame, &next, Some(policy));
+        if !warnings.is_empty() {
+            let said: Vec<&str> = warnings.iter().map(|w| frame.words.text(w)).collect();
+            parts.insert("warnings".to_owned(), Value::from(said));
+        }
+        let sayings = super::commit::sayings(outcome, &events, &next, policy, &frame.words);
+        let reply = frame.reply(outcome, &sayings, parts);
+        let result =
+            wf_idempotency::canonical_string(&reply.body).map_err(|error| unwritable(&error))?;
+        let row = LedgerRow {
+            key: self.ledger_key(self.cause.key.clone()),
+            entry: LedgerEntry {
+                operation: self.call.operation.to_owned(),
+                fingerprint: self.cause.fingerprint,
+                result_version: RESULT_VERSION,
+                result,
+                created_at_ms: now.as_ms(),
+                expires_at_ms: None,
+            },
+            workflow_id: next.id.clone(),
+            seq,
+            fields: ledger::fields(self.call, frame.store_id),
+        };
+        let outbox = notices(&events, &next, policy);
+        Ok(Made {
+            commit: Commit {
+                next,
+                expected,
+                events,
+                ledger: row,
+                replaces: None,
+                locks,
+                outbox,
+                deadlines: Vec::new(),
+            },
+            reply,
+        })
+    }
+
+    async fn write(&self, made: Made, replaces: Option<LedgerRow>) -> Result<Attempt, Refused> {
+        let Made { mut commit, reply } = made;
+        commit.replaces = replaces;
+        match self.engine.commit(&commit).await? {
+            Committed::Done => {
+                self.engine.parts.orchestrator.committed(&commit.next).await;
+                Ok(answered(reply))
+            }
+            Committed::Again => Ok(Attempt::Again),
+        }
+    }
+
+    async fn unrecorded(
+        &self,
+        unrecorded: &Unrecorded,
+        snapshot: &Snapshot,
+        policy: &dyn DomainPolicyPort,
+    ) -> Result<Attempt, Refused> {
+        if let Unrecorded::HeldBy { workflow_id, asset } = unrecorded {
+            let held = super::status::Held { workflow_id, asset, locks: &snapshot.locks };
+            return self.engine.held(self.principal, self.call, &self.cause, &held, policy).await;
+        }
+        let frame = self.engine.frame(Some(policy), &self.call.meta);
+        let state = snapshot.workflow.as_ref();
+        let mut parts = self.shown(&frame, state, policy);
+        let (outcome, saying) = super::commit::unrecorded(unrecorded, &frame, &mut parts);
+        if let Request::Start { procedure_id, .. } = &self.call.request {
+            parts.extend(self.engine.startable_parts(Some(procedure_id), &frame));
+        }
+        Ok(answered(frame.reply(outcome, &[saying], parts)))
+    }
+}
+
+/// Version of the stored result's shape; it only grows by optional keys.
+const RESULT_VERSION: u16 = 1;
+
+/// A commit and the answer it stores.
+pub(super) struct Made {
+    commit: Commit,
+    reply: Reply,
+}
+
+/// What the ledger says.
+enum Ledger {
+    Answer(Reply),
+    Free { replaces: Option<LedgerRow> },
+}
+
+fn lock_facts(rows: &[LockRow]) -> BTreeMap<AssetId, LockFact> {
+    rows.iter()
+        .map(|row| {
+            let workflow_id = row.holder.as_ref().map(|h| h.workflow_id.clone());
+            (row.asset_id.clone(), LockFact { fence: row.fence, workflow_id })
+        })
+        .collect()
+}
+
+impl Request {
+    /// The workflow that the call names; none for a start.
+    #[must_use]
+    pub const fn workflow_id(&self) -> Option<&WorkflowId> {
+        match self {
+            Self::Start { .. } => None,
+            Self::SubmitStep { workflow_id, .. }
+            | Self::CorrectStep { workflow_id, .. }
+            | Self::SkipStep { workflow_id, .. }
+            | Self::ReportProblem { workflow_id, .. }
+            | Self::ResolveBlock { workflow_id, .. }
+            | Self::ReleaseLock { workflow_id, .. }
+            | Self::Finish { workflow_id, .. } => Some(workflow_id),
+        }
+    }
+
+    /// The command that it asks for.
+    fn command(&self, id: &WorkflowId) -> CommandKind {
+        match self.clone() {
+            Self::Start { assets, inputs, .. } => {
+                CommandKind::Start { workflow_id: id.clone(), assets, inputs }
+            }
+            Self::SubmitStep { step_id, value, .. } => CommandKind::SubmitStep { step_id, value },
+            Self::CorrectStep { step_id, value, reason_code, .. } => {
+                CommandKind::CorrectStep { step_id, value, reason_code }
+            }
+            Self::SkipStep { step_id, reason_code, note, .. } => {
+                CommandKind::SkipStep { step_id, reason_code, note }
+            }
+            Self::ReportProblem { summary, severity, step_id, .. } => CommandKind::ReportProblem {
+                summary,
+                severity: severity.unwrap_or(crate::models::Severity::Low),
+                step_id,
+            },
+            Self::ResolveBlock { block_id, decision, comment, .. } => {
+                CommandKind::ResolveBlock { block_id, decision, comment }
+            }
+            Self::ReleaseLock { asset_id, reason, .. } => {
+                CommandKind::ReleaseLock { asset_id, reason }
+            }
+            Self::Finish { result, note, confirm_token, .. } => {
+                CommandKind::Finish { result, note, confirm_token }
+            }
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! `get_status` and `check_value`, and whose workflow it is that holds an asset.
+
+use serde_json::{Map, Value, json};
+
+use crate::errors::ErrorCode;
+use crate::limits::{HISTORY_SHOWN_MAX, OPEN_WORKFLOWS_MAX};
+use crate::locks::LockRow;
+use crate::models::{AssetId, Cause, Principal, Text, Workflow, WorkflowId};
+use crate::policy::{Accepted, DomainPolicyPort, Judgement, Offered};
+use crate::ports::{LoadQuery, Recent, Snapshot};
+use crate::state_machine::{Outcome, Rejection};
+use crate::view::shape::{self, Candidate};
+use crate::view::{Ask, Done, Fault, Frame, Rule, Saying, Stand, next};
+
+use super::attempt::Attempt;
+use super::call::{Call, CallMeta, CheckValue, Detail, GetStatus, Reply, Request};
+use super::execute::Refused;
+use super::{Engine, candidate_parts, unreadable};
+
+/// Unknown, or another tenant's: the same answer.
+pub(super) fn not_found() -> Rejection {
+    Rejection::new(
+        ErrorCode::WorkflowNotFound,
+        "there is no workflow with this id; find_work lists yours",
+        Fault::WorkflowNotFound,
+    )
+}
+
+/// An asset that a start asked for and another workflow holds.
+pub(super) struct Held<'a> {
+    pub(super) workflow_id: &'a WorkflowId,
+    pub(super) asset: &'a Text,
+    pub(super) locks: &'a [LockRow],
+}
+
+impl Engine {
+    /// Answers `get_status`.
+    pub async fn get_status(
+        &self,
+        principal: &Principal,
+        query: &GetStatus,
+        meta: &CallMeta,
+    ) -> Reply {
+        match self.status(principal, query, meta).await {
+            Ok(reply) => reply,
+            Err(rejection) => self.refuse(&rejection, meta),
+        }
+    }
+
+    async fn status(
+        &self,
+        principal: &Principal,
+        query: &GetStatus,
+        meta: &CallMeta,
+    ) -> Result<Reply, Rejection> {
+        may_read(principal)?;
+        if let Some(id) = &query.workflow_id {
+            let workflow = self.workflow(principal, id).await?.ok_or_else(not_found)?;
+            return self.shown(&workflow, query.detail, meta).await;
+        }
+        if let Some(raw) = &query.asset_id {
+            return self.asset(principal, raw, query.detail, meta).await;
+        }
+        let store = &self.parts.store;
+        let open = store
+            .open_of(&principal.tenant, &principal.actor, OPEN_WORKFLOWS_MAX)
+            .await
+            .map_err(|error| unreadable(&error))?;
+        match open.as_slice() {
+            [] => self.nothing_open(principal, meta).await,
+            [one] => self.shown(one, query.detail, meta).await,
+            several => Ok(self.which(several, meta)),
+        }
+    }
+
+    /// Several workflows match: a question, never a guess.
+    pub(super) fn which(&self, several: &[Workflow], meta: &CallMeta) -> Reply {
+        let frame = self.frame(None, meta);
+        let all: Vec<Candidate<'_>> = several.iter().map(Candidate::Workflow).collect();
+        let labels = several.iter().map(|w| w.label.clone()).collect();
+        let saying = Ask::Which { labels, total: several.len() };
+        frame.reply(Outcome::Disambiguation, &[saying.into()], candidate_parts(&all, &frame))
+    }
+
+    async fn nothing_open(
+        &self,
+        principal: &Principal,
+        meta: &CallMeta,
+    ) -> Result<Reply, Rejection> {
+        let whose = Recent::OwnedBy(principal.actor.clone());
+        let last = self.last_completed(principal, &whose).await?;
+        let now = self.parts.clock.now();
+        let frame = self.frame(None, meta);
+        let mut sayings: Vec<Saying> = vec![Stand::NothingOpen.into()];
+        let mut parts = Map::new();
+        if let Some(last) = last.filter(|w| shape::is_recent(w, now)) {
+            let policy = self.pinned(&last).await?;
+            let policy = policy.as_deref();
+            let view = shape::workflow(&frame, &last, policy);
+            if let Some(recorded) = view.get("last_recorded") {
+                parts.insert("last_recorded".to_owned(), recorded.clone());
+            }
+            parts.insert("last_completed".to_owned(), shape::completed(&last, &frame.words));
+            sayings.push(last_finished(&last, policy, &frame).into());
+        }
+        Ok(frame.reply(Outcome::None, &sayings, parts))
+    }
+
+    async fn asset(
+        &self,
+        principal: &Principal,
+        raw: &str,
+        detail: Detail,
+        meta: &CallMeta,
+    ) -> Result<Reply, Rejection> {
+        let ids = self.asset_ids(raw);
+        let snapshot = self.locks(principal, ids.clone()).await?;
+        let held: Vec<&WorkflowId> = snapshot
+            .locks
+            .iter()
+            .filter_map(|row| row.holder.as_ref().map(|h| &h.workflow_id))
+            .collect();
+        let mut open = Vec::with_capacity(held.len());
+        for id in held {
+            open.extend(self.workflow(principal, id).await?);
+        }
+        match open.as_slice() {
+            [] => self.free_asset(principal, ids, meta).await,
+            [one] => self.shown(one, detail, meta).await,
+            several => Ok(self.which(several, meta)),
+        }
+    }
+
+    async fn free_asset(
+        &self,
+        principal: &Principal,
+        ids: Vec<AssetId>,
+        meta: &CallMeta,
+    ) -> Result<Reply, Rejection> {
+        let frame = self.frame(None, meta);
+        let mut sayings: Vec<Saying> = vec![Stand::AssetFree.into()];
+        let mut parts = Map::new();
+        for id in ids {
+            if let Some(last) = self.last_completed(principal, &Recent::OfAsset(id)).await? {
+                let policy = self.pinned(&last).await?;
+                sayings.push(last_finished(&last, policy.as_deref(), &frame).into());
+                parts.insert("last_completed".to_owned(), shape::completed(&last, &frame.words));
+                break;
+            }
+        }
+        Ok(frame.reply(Outcome::None, &sayings, parts))
+    }
+
+    /// What an asset may be called canonically, by any procedure that may be started, or as it is.
+    pub(super) fn asset_ids(&self, raw: &str) -> Vec<AssetId> {
+        let current = self.parts.policies.current();
+        let mut ids: Vec<AssetId> =
+            current.iter().filter_map(|policy| policy.canonical_asset(raw)).collect();
+        ids.extend(AssetId::parse(raw.trim()).ok());
+        ids.sort();
+        ids.dedup();
+        ids.truncate(crate::limits::ASSETS_MAX);
+        ids
+    }
+
+    async fn shown(
+        &self,
+        workflow: &Workflow,
+        detail: Detail,
+        meta: &CallMeta,
+    ) -> Result<Reply, Rejection> {
+        let policy = self.pinned(workflow).await?;
+        let policy = policy.as_deref();
+        let frame = self.frame(policy, meta);
+        let mut parts = shape::workflow(&frame, workflow, policy);
+        match detail {
+            Detail::Brief => {}
+            Detail::Full => {
+                let shown = u32::try_from(HISTORY_SHOWN_MAX).unwrap_or(u32::MAX);
+                let after = workflow.revision.saturating_sub(u64::from(shown));
+                let store = &self.parts.store;
+                let events = store
+                    .events(&workflow.tenant, &workflow.id, after, shown)
+                    .await
+                    .map_err(|error| unreadable(&error))?;
+                parts.insert("history".to_owned(), shape::history(&events));
+            }
+        }
+        let mut sayings: Vec<Saying> = Vec::new();
+        match policy {
+            Some(policy) => {
+                sayings.push(super::commit::stands(workflow, policy).into());
+                sayings.extend(next::next(workflow, policy, &frame.words));
+            }
+            None => sayings.push(Fault::DefinitionUnknown.into()),
+        }
+        Ok(frame.reply(Outcome::View, &sayings, parts))
+    }
+
+    /// Answers `check_value`: what recording the value would say. Nothing is recorded.
+    pub async fn check_value(
+        &self,
+        principal: &Principal,
+        query: &CheckValue,
+        meta: &CallMeta,
+    ) -> Reply {
+        match self.check(principal, query, meta).await {
+            Ok(reply) => reply,
+            Err(rejection) => self.refuse(&rejection, meta),
+        }
+    }
+
+    async fn check(
+        &self,
+        principal: &Principal,
+        query: &CheckValue,
+        meta: &CallMeta,
+    ) -> Result<Reply, Rejection> {
+        may_read(principal)?;
+        let workflow = self.workflow(principal, &query.workflow_id).await?.ok_or_else(not_found)?;
+        let Some(policy) = self.pinned(&workflow).await? else {
+            let message = "the definition that this workflow runs is not known to this server";
+            return Err(Rejection::new(
+                ErrorCode::ProcedureNotFound,
+                message,
+                Fault::DefinitionUnknown,
+            ));
+        };
+        let described = policy.describe(&workflow, &query.step_id).ok_or_else(|| {
+            let plan = policy.plan(&workflow);
+            let valid: Vec<&str> = plan.steps.iter().map(|s| s.id.as_str()).collect();
+            Rejection::invalid("step_id", "there is no such step in this procedure")
+                .with("valid", valid)
+        })?;
+        let offered = Offered {
+            step_id: &query.step_id,
+            value: &query.value,
+            unit: query.unit.as_deref(),
+            at: self.parts.clock.now(),
+        };
+        let frame = self.frame(Some(policy.as_ref()), meta);
+        let (accepted, blocks) = match policy.judge(&workflow, &offered) {
+            Judgement::Accept(accepted) => (accepted, false),
+            Judgement::Block(accepted, _) => (accepted, true),
+            Judgement::Decline => {
+                let saying: Saying = Ask::Declined.into();
+                return Ok(frame.reply(Outcome::Verdict, &[saying], Map::new()));
+            }
+            Judgement::Reject(refusal) => return Err(refusal.into()),
+        };
+        Ok(verdict(&frame, &accepted, blocks, described.sensitive))
+    }
+
+    /// Whose workflow holds the asset: the caller's own twin is joined, anything else is `ASSET_LOCKED`.
+    pub(super) async fn held(
+        &self,
+        principal: &Principal,
+        call: &Call,
+        cause: &Cause,
+        held: &Held<'_>,
+        policy: &dyn DomainPolicyPort,
+    ) -> Result<Attempt, Refused> {
+        // Gone in the meantime: decide again.
+        let Some(other) = self.workflow(principal, held.workflow_id).await? else {
+            return Ok(Attempt::Again);
+        };
+        let frame = self.frame(Some(policy), &call.meta);
+        if is_twin(&other, principal, call, cause, policy) {
+            let mut sayings: Vec<Saying> = vec![Done::Joined { label: other.label.clone() }.into()];
+            sayings.extend(next::next(&other, policy, &frame.words));
+            let parts = shape::workflow(&frame, &other, Some(policy));
+            return Ok(Attempt::Answered(Box::new(frame.reply(Outcome::Joined, &sayings, parts))));
+        }
+        Err(locked(&other, principal, held, &frame).into())
+    }
+
+    /// The workflow of the caller's tenant with this id.
+    pub(super) async fn workflow(
+        &self,
+        principal: &Principal,
+        id: &WorkflowId,
+    ) -> Result<Option<Workflow>, Rejection> {
+        let query = LoadQuery {
+            tenant: principal.tenant.clone(),
+            workflow: Some(id.clone()),
+            ledger: None,
+            assets: Vec::new(),
+            count_open_of: None,
+        };
+        let snapshot = self.parts.store.load(&query).await.map_err(|error| unreadable(&error))?;
+        Ok(snapshot.workflow)
+    }
+
+    /// Lock rows of assets.
+    pub(super) async fn locks(
+        &self,
+        principal: &Principal,
+        assets: Vec<AssetId>,
+    ) -> Result<Snapshot, Rejection> {
+        let query = LoadQuery {
+            tenant: principal.tenant.clone(),
+            workflow: None,
+            ledger: None,
+            assets,
+            count_open_of: None,
+        };
+        self.parts.store.load(&query).await.map_err(|error| unreadable(&error))
+    }
+
+    pub(super) async fn last_completed(
+        &self,
+        principal: &Principal,
+        whose: &Recent,
+    ) -> Result<Option<Workflow>, Rejection> {
+        let store = &self.parts.store;
+        store.last_completed(&principal.tenant, whose).await.map_err(|error| unreadable(&error))
+    }
+
+    pub(super) async fn pinned(
+        &self,
+        workflow: &Workflow,
+    ) -> Result<Option<std::sync::Arc<dyn DomainPolicyPort>>, Rejection> {
+        let store = self.parts.store.as_ref();
+        self.parts
+            .policies
+            .pinned(&workflow.procedure.digest, store)
+            .await
+            .map_err(|error| unreadable(&error))
+    }
+}
+
+/// Reading needs the scope.
+pub(super) fn may_read(principal: &Principal) -> Result<(), Rejection> {
+    if principal.scopes.may_read() {
+        return Ok(());
+    }
+    Err(Rejection::new(
+        ErrorCode::NotAllowed,
+        "the scope workflow:read is needed",
+        Rule::NotAllowed,
+    )
+    .with("scope", "workflow:read"))
+}
+
+/// What was finished last, in words.
+pub(super) fn last_finished(
+    last: &Workflow,
+    policy: Option<&dyn DomainPolicyPort>,
+    frame: &Frame<'_>,
+) -> Stand {
+    let words = policy.and_then(|policy| super::commit::result_words(last, policy));
+    let result = words.map_or_else(
+        || last.result.as_ref().map_or_else(String::new, |r| r.as_str().replace(['_', '-'], " ")),
+        |text| frame.words.text(&text).to_owned(),
+    );
+    let at = last.completed_at.unwrap_or(last.updated_at);
+    Stand::LastFinished { label: last.label.clone(), result, at }
+}
+
+/// The same actor, procedure, assets and inputs. Sensitive inputs are not in the state, so that they compare by the
+/// fingerprint of the whole start.
+fn is_twin(
+    other: &Workflow,
+    principal: &Principal,
+    call: &Call,
+    cause: &Cause,
+    policy: &dyn DomainPolicyPort,
+) -> bool {
+    let Request::Start { assets, inputs, .. } = &call.request else { return false };
+    let Ok(plan) = policy.plan_start(assets, inputs) else { return false };
+    let same_assets = plan.assets.len() == other.assets.len()
+        && plan.assets.iter().zip(&other.assets).all(|(a, b)| a.role == b.role && a.id == b.id);
+    let withheld = !other.withheld_inputs.is_empty() || !plan.sensitive_inputs.is_empty();
+    other.phase.is_open()
+        && other.owner.id == principal.actor
+        && other.procedure.id == policy.definition().id
+        && same_assets
+        && plan.inputs == other.inputs
+        && (!withheld || other.start_touch.cause.natural == cause.natural)
+}
+
+fn locked(
+    other: &Workflow,
+    principal: &Principal,
+    held: &Held<'_>,
+    frame: &Frame<'_>,
+) -> Rejection {
+    let row = held.locks.iter().find(|row| {
+        row.holder.as_ref().is_some_and(|holder| &holder.workflow_id == held.workflow_id)
+    });
+    let since = row.and_then(|row| row.holder.as_ref()).map(|holder| holder.acquired_at);
+    let message = "another workflow holds the asset";
+    let own = other.owner.id == principal.actor;
+    // Who may not see the other workflow learns only that the asset is in use.
+    if !own && !principal.scopes.may_read() {
+        let saying = Rule::AssetInUse { asset: held.asset.clone(), holder: None, since: None };
+        return Rejection::new(ErrorCode::AssetLocked, message, saying);
+    }
+    let saying = if own {
+        Rule::AssetInOwnUse { asset: held.asset.clone(), label: other.label.clone() }
+    } else {
+        let holder = Some(other.owner.spoken().to_owned());
+        Rule::AssetInUse { asset: held.asset.clone(), holder, since }
+    };
+    Rejection::new(ErrorCode::AssetLocked, message, saying)
+        .with("asset_id", row.map(|row| row.asset_id.as_str()))
+        .with("workflow_id", other.id.as_str())
+        .with("label", frame.words.text(&other.label))
+        .with("holder", shape::person(&other.owner))
+        .with("since", since.map(|at| at.to_string()))
+}
+
+fn verdict(frame: &Frame<'_>, accepted: &Accepted, blocks: bool, sensitive: bool) -> Reply {
+    let value = (!sensitive).then(|| frame.words.text(&accepted.spoken).to_owned());
+    let saying = if accepted.out_of_range || blocks {
+        Done::WouldBeOutside { value, blocks }
+    } else {
+        Done::WouldRecord { value }
+    };
+    let mut sayings: Vec<Saying> = vec![saying.into()];
+    sayings.extend(accepted.warnings.iter().cloned().map(Saying::Policy));
+    let warnings: Vec<&str> = accepted.warnings.iter().map(|w| frame.words.text(w)).collect();
+    let verdict = json!({
+        "out_of_range": accepted.out_of_range,
+        "blocks": blocks,
+        "confirm": accepted.read_back.is_some(),
+    });
+    let mut parts = Map::from_iter([("verdict".to_owned(), verdict)]);
+    if !warnings.is_empty() {
+        parts.insert("warnings".to_owned(), Value::from(warnings));
+    }
+    frame.reply(Outcome::Verdict, &sayings, parts)
+}
