@@ -57,7 +57,7 @@ impl Attempting<'_> {
         let startable = self.startable();
         let snapshot = self.load(startable.as_deref()).await?;
         let now = self.engine.parts.clock.now();
-        let replaces = match self.judged(&snapshot, now)? {
+        let replaces = match self.judged(&snapshot, now).await? {
             Ledger::Answer(reply) => return Ok(answered(reply)),
             Ledger::Free { replaces } => replaces,
         };
@@ -65,6 +65,7 @@ impl Attempting<'_> {
         if let Some(reply) = self.repeat(state).await? {
             return Ok(answered(reply));
         }
+        self.expected(state)?;
         let policy = self.policy(startable, state).await?;
         let frame = self.engine.frame(Some(policy.as_ref()), &self.call.meta);
         let facts = self.facts(&snapshot, policy.as_ref(), now);
@@ -128,7 +129,7 @@ impl Attempting<'_> {
     }
 
     /// Judges the row of the call's key.
-    fn judged(&self, snapshot: &Snapshot, now: Timestamp) -> Result<Ledger, Refused> {
+    async fn judged(&self, snapshot: &Snapshot, now: Timestamp) -> Result<Ledger, Refused> {
         let row = snapshot.ledger.as_ref();
         let verdict =
             judge(row.map(|r| &r.entry), self.call.operation, &self.cause.fingerprint, now.as_ms());
@@ -137,31 +138,45 @@ impl Attempting<'_> {
             (Judged::Expired(_), Some(row)) => Ok(Ledger::Free { replaces: Some(row.clone()) }),
             (Judged::Replay(_), Some(row)) => Ok(Ledger::Answer(ledger::replayed(row)?)),
             (Judged::Conflict(_), Some(row)) => {
+                // A start names no workflow: the one that the key's row is about tells the next key.
+                let recorded = match &snapshot.workflow {
+                    Some(_) => None,
+                    None => self.engine.workflow(self.principal, &row.workflow_id).await?,
+                };
+                let workflow = snapshot.workflow.as_ref().or(recorded.as_ref());
                 let frame = self.engine.frame(None, &self.call.meta);
-                Err(ledger::conflict(row, self.call, snapshot.workflow.as_ref(), &frame).into())
+                Err(ledger::conflict(row, self.call, workflow, &frame).into())
             }
         }
     }
 
-    /// The state to decide on: none for a start; for everything else it must exist, at the expected revision.
+    /// The state to decide on: none for a start; for everything else it must exist.
     fn state<'s>(&self, snapshot: &'s Snapshot) -> Result<Option<&'s Workflow>, Refused> {
         if self.call.request.workflow_id().is_none() {
             return Ok(None);
         }
-        let Some(workflow) = snapshot.workflow.as_ref() else {
-            return Err(super::status::not_found().into());
-        };
-        match self.call.meta.expected_revision {
-            Some(expected) if expected != workflow.revision => Err(Rejection::new(
-                ErrorCode::VersionConflict,
-                "the workflow has another revision than expected",
-                Fault::VersionConflict,
-            )
-            .with("expected_revision", expected)
-            .with("current_revision", workflow.revision)
-            .into()),
-            Some(_) | None => Ok(Some(workflow)),
+        match snapshot.workflow.as_ref() {
+            Some(workflow) => Ok(Some(workflow)),
+            None => Err(super::status::not_found().into()),
         }
+    }
+
+    /// The workflow has the revision that the caller expects, if it said one.
+    fn expected(&self, state: Option<&Workflow>) -> Result<(), Refused> {
+        let (Some(workflow), Some(expected)) = (state, self.call.meta.expected_revision) else {
+            return Ok(());
+        };
+        if expected == workflow.revision {
+            return Ok(());
+        }
+        Err(Rejection::new(
+            ErrorCode::VersionConflict,
+            "the workflow has another revision than expected",
+            Fault::VersionConflict,
+        )
+        .with("expected_revision", expected)
+        .with("current_revision", workflow.revision)
+        .into())
     }
 
     /// The answer of the event that a call without a key repeats.

@@ -106,7 +106,9 @@ pub(super) fn repeated(
         // An open block of the same actor, step and code answers a repeated report, whatever its words.
         Request::ReportProblem { step_id, .. } => {
             let open = targets::reported(workflow, actor, step_id.as_ref()).map(|b| &b.touch);
+            // A note blocks nothing and keeps its own words: another text is another note.
             let note = workflow.last_note.as_ref().filter(same);
+            let note = note.filter(|touch| touch.cause.fingerprint == cause.fingerprint);
             if is_note(&call.arguments) { note } else { open }
         }
     }?;
