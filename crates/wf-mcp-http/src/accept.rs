@@ -1,0 +1,159 @@
+//! Connections: takes them from a listener, serves HTTP/1.1 on them, and brings them to an end.
+//!
+//! `server` runs one [`Acceptor`] for each listener; `guard` watches the bytes; `stack` answers the requests.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
+use http_body_util::Limited;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::config::HttpConfig;
+use crate::exchange::Response;
+use crate::guard::{Guard, Wire};
+use crate::layers::Inner;
+use crate::telemetry;
+
+/// First and longest pause after a failed accept, such as one for want of file descriptors.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Serves the connections of one listener.
+#[derive(Debug)]
+pub(crate) struct Acceptor<S> {
+    pub(crate) listener: TcpListener,
+    pub(crate) service: S,
+    pub(crate) config: Arc<HttpConfig>,
+    pub(crate) connections: Arc<Semaphore>,
+    /// `Some(deadline)` once it is time to stop.
+    pub(crate) stop: watch::Receiver<Option<Instant>>,
+}
+
+impl<S: Inner> Acceptor<S> {
+    /// Accepts until told to stop, then waits for the connections until the deadline and closes the rest.
+    pub(crate) async fn run(mut self) {
+        let mut tasks = JoinSet::new();
+        let graceful = GracefulShutdown::new();
+        let mut pause = PAUSE_MIN;
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                _ = self.stop.wait_for(Option::is_some) => break,
+                Some(_) = tasks.join_next() => continue,
+                accepted = next(&self.listener, &self.connections) => accepted,
+            };
+            match accepted {
+                Ok((stream, permit)) => {
+                    pause = PAUSE_MIN;
+                    self.serve(&mut tasks, &graceful, stream, permit);
+                }
+                Err(error) if of_one_connection(&error) => {}
+                Err(error) => {
+                    tracing::warn!(%error, ?pause, "connections cannot be accepted");
+                    sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+            }
+        }
+        // From here on the operating system refuses new connections.
+        drop(self.listener);
+        let deadline = self.stop.borrow().unwrap_or_else(Instant::now);
+        if timeout_at(deadline, graceful.shutdown()).await.is_err() {
+            tracing::warn!(connections = tasks.len(), "connections are closed unfinished");
+        }
+        tasks.shutdown().await;
+    }
+
+    fn serve(
+        &self,
+        tasks: &mut JoinSet<()>,
+        graceful: &GracefulShutdown,
+        stream: TcpStream,
+        permit: OwnedSemaphorePermit,
+    ) {
+        // Answers are small and whole; waiting to fill a segment only delays them.
+        let Ok(local) = stream.set_nodelay(true).and_then(|()| stream.local_addr()) else {
+            return;
+        };
+        let config = &self.config;
+        let (io, wire) = Guard::new(stream, local, config.header_timeout, config.write_timeout);
+        let (service, limit) = (self.service.clone(), config.max_body_bytes);
+        let respond = service_fn(move |request| {
+            let (service, wire) = (service.clone(), wire.clone());
+            async move { Ok::<_, Infallible>(respond(service, wire, limit, request).await) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            // The guard times the head from its first byte; this is how long hyper waits for that byte.
+            .header_read_timeout(config.keep_alive.max(config.header_timeout))
+            .max_header_size(config.max_header_bytes)
+            .serve_connection(TokioIo::new(io), respond);
+        let connection = graceful.watch(connection);
+        tasks.spawn(async move {
+            telemetry::connections(1.0);
+            if let Err(error) = connection.await {
+                // Peers go away all the time; that is no event.
+                tracing::debug!(%error, "a connection ended early");
+            }
+            telemetry::connections(-1.0);
+            drop(permit);
+        });
+    }
+}
+
+/// The next connection, once there is a place for it.
+async fn next(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
+    let place = Arc::clone(places).acquire_owned();
+    let place = place.await.map_err(io::Error::other)?;
+    let (stream, _) = listener.accept().await?;
+    Ok((stream, place))
+}
+
+/// The peer was gone before it was accepted.
+fn of_one_connection(error: &io::Error) -> bool {
+    [
+        io::ErrorKind::ConnectionAborted,
+        io::ErrorKind::ConnectionRefused,
+        io::ErrorKind::ConnectionReset,
+        io::ErrorKind::Interrupted,
+    ]
+    .contains(&error.kind())
+}
+
+/// Answers one request and decides whether its connection may bring another.
+async fn respond<S: Inner>(
+    service: S,
+    wire: Wire,
+    limit: usize,
+    request: http::Request<Incoming>,
+) -> Response {
+    let headers = request.headers();
+    let body = if headers.contains_key(TRANSFER_ENCODING) {
+        None
+    } else {
+        let length = headers.get(CONTENT_LENGTH);
+        length.map_or(Some(0), |v| v.to_str().ok()?.trim().parse().ok())
+    };
+    let mut request = request.map(|body| Limited::new(body, limit));
+    request.extensions_mut().insert(wire.clone());
+    let mut response = crate::layers::proceed(service, request).await;
+    if !wire.next_request(body) {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
+    response
+}

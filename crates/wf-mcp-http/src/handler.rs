@@ -1,0 +1,242 @@
+//! The server as rmcp sees it: says what it is, lists the tools, and turns calls into calls of the engine.
+//!
+//! A call runs in a task of its own: the client going away, rmcp's cancellation and the request's deadline end the
+//! waiting, never the work. What was begun is committed or rejected, and the caller may ask again.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::request::Parts;
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, DiscoverResult,
+    Implementation, ListToolsResult, MetaObject, PaginatedRequestParams, ProtocolVersion,
+    ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
+use tokio::time::timeout_at;
+use tracing::{Instrument, Span};
+use wf_core::engine::{CallMeta, Engine, Reply};
+use wf_core::models::Principal;
+use wf_core::state_machine::Rejection;
+
+use crate::exchange::{Deadlines, InFlight, RequestId, RequestSpan};
+use crate::telemetry;
+use crate::tools::{self, LISTED, Spec, VERSIONS};
+use crate::wire::arguments::{self, Asked};
+use crate::wire::envelope::Arguments;
+use crate::wire::{meta, result};
+
+/// Arguments as the front read them, in the extensions of the request.
+#[derive(Debug, Clone)]
+pub(crate) struct Sent(pub(crate) Arc<Arguments>);
+
+/// How long a client may keep what is a function of the build, in milliseconds.
+const TTL_MS: u64 = 5 * 60 * 1_000;
+
+/// Answers MCP. Cheap to clone: rmcp makes one for each request.
+#[derive(Debug, Clone)]
+pub(crate) struct Handler {
+    engine: Arc<Engine>,
+}
+
+/// What a call needs of the request around it.
+struct Caller {
+    principal: Arc<Principal>,
+    request_id: RequestId,
+    span: Span,
+    deadlines: Deadlines,
+    place: Option<InFlight>,
+}
+
+impl Caller {
+    /// Takes it out of the extensions; the layers put all of it there.
+    fn of(parts: &Parts) -> Option<Self> {
+        let extensions = &parts.extensions;
+        Some(Self {
+            principal: extensions.get::<Arc<Principal>>().cloned()?,
+            request_id: extensions.get::<RequestId>().cloned()?,
+            span: extensions.get::<RequestSpan>().map(|s| s.0.clone())?,
+            deadlines: extensions.get::<Deadlines>().copied()?,
+            place: extensions.get::<InFlight>().cloned(),
+        })
+    }
+}
+
+impl Handler {
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        Self { engine }
+    }
+
+    /// The answer to arguments that cannot be read; to a start it says what a start needs.
+    fn refuse(
+        &self,
+        spec: &Spec,
+        sent: &Arguments,
+        rejection: &Rejection,
+        meta: &CallMeta,
+    ) -> Reply {
+        if spec.name != "start_workflow" {
+            return self.engine.refuse(rejection, meta);
+        }
+        let procedure = match sent {
+            Arguments::Object(map) => map.get("procedure_id").and_then(Value::as_str),
+            Arguments::NoObject(_) | Arguments::Unsafe { .. } => None,
+        };
+        self.engine.refuse_start(rejection, procedure, meta)
+    }
+
+    /// Answers one call of a tool; never fails.
+    async fn call(
+        &self,
+        spec: &'static Spec,
+        sent: &Arguments,
+        meta: CallMeta,
+        meta_verdict: Result<(), Rejection>,
+        caller: Caller,
+    ) -> Reply {
+        let asked = meta_verdict.and_then(|()| read(spec, sent, &meta));
+        let asked = match asked {
+            Ok(asked) => asked,
+            Err(rejection) => return self.refuse(spec, sent, &rejection, &meta),
+        };
+        let Caller { principal, request_id, span, deadlines, place } = caller;
+        let (engine, its_meta) = (Arc::clone(&self.engine), meta.clone());
+        let work = async move {
+            let reply = ask(&engine, &principal, &asked, &its_meta).await;
+            drop(place);
+            reply
+        };
+        let task = tokio::spawn(work.instrument(span));
+        match timeout_at(deadlines.answer_by, task).await {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(_)) => {
+                let incident = &*request_id.0;
+                tracing::error!(incident, tool = spec.name, "a call panicked");
+                self.engine.internal(incident, &meta)
+            }
+            Err(_) => self.engine.refuse(&too_slow(), &meta),
+        }
+    }
+}
+
+fn read(spec: &'static Spec, sent: &Arguments, meta: &CallMeta) -> Result<Asked, Rejection> {
+    match sent {
+        Arguments::Object(map) => arguments::read(spec, map, meta),
+        Arguments::NoObject(kind) => {
+            let rule = format!("must be an object, not {kind}");
+            Err(Rejection::invalid("arguments", &rule))
+        }
+        Arguments::Unsafe { field, rule } => Err(Rejection::invalid(field, rule)),
+    }
+}
+
+async fn ask(engine: &Engine, principal: &Principal, asked: &Asked, meta: &CallMeta) -> Reply {
+    match asked {
+        Asked::Change(call) => engine.execute(principal, call).await,
+        Asked::FindWork(query) => engine.find_work(principal, query, meta).await,
+        Asked::GetStatus(query) => engine.get_status(principal, query, meta).await,
+        Asked::CheckValue(query) => engine.check_value(principal, query, meta).await,
+    }
+}
+
+/// The call goes on; the same call again will learn what became of it.
+fn too_slow() -> Rejection {
+    let text = "no answer in time: the outcome is unknown, send the very same call again";
+    Rejection::unavailable(text, None)
+}
+
+fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|v| v.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+fn implementation() -> Implementation {
+    Implementation::new("checkpoint", env!("CARGO_PKG_VERSION")).with_title("Checkpoint")
+}
+
+fn wrap(reply: Reply, modern: bool) -> Result<CallToolResult, ErrorData> {
+    let mut wrapped = result::wrap(reply).map_err(|error| {
+        tracing::error!(%error, "a reply has no canonical form");
+        ErrorData::internal_error("the result cannot be written", None)
+    })?;
+    if modern {
+        // MCP 2026-07-28 wants the server to name itself in every result.
+        if let Ok(value) = serde_json::to_value(implementation()) {
+            let mut meta = MetaObject::default();
+            meta.insert("io.modelcontextprotocol/serverInfo".to_owned(), value);
+            wrapped.meta = Some(meta);
+        }
+    }
+    Ok(wrapped)
+}
+
+fn record(span: &Span, spec: &Spec, reply: &Reply, took: Duration) {
+    span.record("tool", spec.name);
+    span.record("outcome", reply.outcome.as_str());
+    if let Some(code) = reply.error {
+        span.record("code", code.as_str());
+    }
+    telemetry::tool_call(spec.name, reply, took);
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(implementation())
+            .with_instructions(tools::instructions())
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(&VERSIONS)
+    }
+
+    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let discovered = DiscoverResult::from_server_info(VERSIONS.clone(), self.get_info());
+        Ok(discovered.with_ttl_ms(TTL_MS).with_cache_scope(CacheScope::Private))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        LISTED.iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        if request.is_some_and(|params| params.cursor.is_some()) {
+            return Err(ErrorData::invalid_params("there is only one page", None));
+        }
+        let listed = ListToolsResult::with_all_items(LISTED.clone());
+        Ok(if is_modern(&context) {
+            listed.with_ttl_ms(TTL_MS).with_cache_scope(CacheScope::Private)
+        } else {
+            listed
+        })
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let started = Instant::now();
+        let Some(spec) = tools::spec(&request.name) else {
+            return Err(ErrorData::invalid_params("unknown tool", None));
+        };
+        let parts = context.extensions.get::<Parts>();
+        let sent = parts.and_then(|parts| parts.extensions.get::<Sent>());
+        let (Some(Sent(sent)), Some(caller)) = (sent, parts.and_then(Caller::of)) else {
+            return Err(ErrorData::internal_error("the request lost its parts", None));
+        };
+        let span = caller.span.clone();
+        let modern = is_modern(&context);
+        let (call_meta, verdict) = meta::read(Some(&context.meta));
+        let reply = self.call(spec, sent, call_meta, verdict, caller).await;
+        record(&span, spec, &reply, started.elapsed());
+        wrap(reply, modern).map(CallToolResponse::from)
+    }
+}

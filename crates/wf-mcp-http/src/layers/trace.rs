@@ -1,0 +1,137 @@
+//! Gives each request an id and a span, and tells its end: one log line, one count.
+//!
+//! Logged: id, route, methods, tool, outcome, code, status, duration. Never: headers, paths as sent, arguments.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use http::HeaderMap;
+use http::header::{CACHE_CONTROL, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use tracing::Instrument;
+use tracing::field::Empty;
+
+use super::{Around, Inner, proceed};
+use crate::exchange::{Request, RequestId, RequestSpan, Response};
+use crate::fault;
+use crate::routes::Route;
+use crate::telemetry;
+
+static X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// Longest request id taken from a client, in characters.
+const REQUEST_ID_CHARS_MAX: usize = 64;
+
+/// Numbers the requests of this process.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestIds {
+    instance: Arc<str>,
+    count: Arc<AtomicU64>,
+}
+
+impl RequestIds {
+    pub(crate) fn new(instance: &str) -> Self {
+        Self { instance: Arc::from(instance), count: Arc::default() }
+    }
+
+    pub(crate) fn next(&self) -> RequestId {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        RequestId(format!("{}-{number:x}", self.instance).into())
+    }
+
+    /// The client's id if it is harmless in a log and a header, else a new one.
+    fn of(&self, headers: &HeaderMap) -> RequestId {
+        let sane = |text: &&str| {
+            (1..=REQUEST_ID_CHARS_MAX).contains(&text.len())
+                && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+        };
+        let sent = headers.get(&X_REQUEST_ID).and_then(|v| v.to_str().ok());
+        sent.filter(sane).map_or_else(|| self.next(), |text| RequestId(text.into()))
+    }
+}
+
+/// The trace id of a W3C `traceparent` (Trace Context, section 3.2).
+fn trace_id(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(&TRACEPARENT)?.to_str().ok()?;
+    let id = value.split('-').nth(1)?;
+    let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    (id.len() == 32 && id.bytes().all(hex) && id.bytes().any(|b| b != b'0')).then_some(id)
+}
+
+/// Traces everything inside.
+#[derive(Debug, Clone)]
+pub(crate) struct Trace {
+    pub(crate) ids: RequestIds,
+}
+
+impl Around for Trace {
+    async fn around<S: Inner>(self, mut request: Request, next: S) -> Response {
+        let started = Instant::now();
+        let id = self.ids.of(request.headers());
+        let route = Route::of(request.uri().path());
+        let span = tracing::info_span!(
+            "request",
+            id = &*id.0,
+            http = request.method().as_str(),
+            route = route.name(),
+            trace_id = trace_id(request.headers()),
+            method = Empty,
+            tool = Empty,
+            outcome = Empty,
+            code = Empty,
+        );
+        request.extensions_mut().insert(id.clone());
+        request.extensions_mut().insert(RequestSpan(span.clone()));
+
+        let mut response = proceed(next, request).instrument(span.clone()).await;
+
+        let status = response.status();
+        let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        if route == Route::Mcp {
+            tracing::info!(parent: &span, status = status.as_u16(), ms, "answered");
+        } else {
+            tracing::debug!(parent: &span, status = status.as_u16(), ms, "answered");
+        }
+        telemetry::request(route.name(), status);
+        if let Ok(value) = HeaderValue::from_str(&id.0) {
+            response.headers_mut().insert(X_REQUEST_ID.clone(), value);
+        }
+        fault::set(&mut response, CACHE_CONTROL, "no-store");
+        fault::set(&mut response, X_CONTENT_TYPE_OPTIONS, "nosniff");
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: &'static str, value: &[u8]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(name, HeaderValue::from_bytes(value).unwrap());
+        headers
+    }
+
+    #[test]
+    fn only_harmless_request_ids_are_taken_over() {
+        let ids = RequestIds::new("a1");
+        let of = |value: &[u8]| ids.of(&headers("x-request-id", value)).0.to_string();
+        assert_eq!(of(b"abc-1.2_3"), "abc-1.2_3");
+        assert_eq!(of(b""), "a1-0");
+        assert_eq!(of(b"a b"), "a1-1");
+        assert_eq!(of("é".as_bytes()), "a1-2");
+        assert_eq!(of(&[b'x'; 65]), "a1-3");
+    }
+
+    #[test]
+    fn the_trace_id_is_read_only_from_a_valid_traceparent() {
+        let of = |value: &[u8]| trace_id(&headers("traceparent", value)).map(str::to_owned);
+        let id = "0af7651916cd43dd8448eb211c80319c";
+        let sent = format!("00-{id}-b7ad6b7169203331-01");
+        assert_eq!(of(sent.as_bytes()).as_deref(), Some(id));
+        assert_eq!(of(b"00-00000000000000000000000000000000-b7ad6b7169203331-01"), None);
+        assert_eq!(of(b"00-XYZ-b7ad6b7169203331-01"), None);
+        assert_eq!(of(b"nonsense"), None);
+    }
+}

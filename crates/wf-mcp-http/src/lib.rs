@@ -1,0 +1,35 @@
+//! The MCP server of Checkpoint: Streamable HTTP, JSON answers, no sessions.
+//!
+//! ```text
+//! socket → accept → guard → stack of layers → routes → front (strict reading) → rmcp → handler → wf_core::engine
+//! ```
+//!
+//! Modules in reading order: [`config`] and [`server`] (what `wf-cli` calls), `accept` and `guard` (connections),
+//! `stack` (the order of the layers) and `layers` (each of them), `routes`, `wire` (bytes to typed calls and back),
+//! `handler` (rmcp's view of us), `tools` (the tool table and schemas), `fault` (the only map from errors to HTTP and
+//! JSON-RPC), `telemetry`.
+//!
+//! This crate names no backend and no procedure. It reads no environment and no files.
+
+mod accept;
+pub mod auth;
+pub mod config;
+mod exchange;
+mod fault;
+mod front;
+mod guard;
+mod handler;
+mod layers;
+mod probes;
+mod routes;
+pub mod server;
+mod stack;
+mod telemetry;
+mod tools;
+mod wire;
+
+pub use auth::{Authenticator, Unauthenticated};
+pub use config::HttpConfig;
+pub use probes::Probes;
+pub use server::{Drained, ServeError, Server};
+pub use tools::{SUPPORTED_VERSIONS, instructions, result_schema, tool_list};

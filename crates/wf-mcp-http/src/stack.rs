@@ -1,0 +1,50 @@
+//! The order of the layers, and the only place that knows it. Outermost first:
+//!
+//! panic → 500 · request id and trace · weight (413, 415; hyper: 431) · time (408, 503) · load shedding (503) ·
+//! Host and Origin (400, 403) · routes (404, 405) · for `/mcp`: who asks (401) · MCP
+//!
+//! Nothing of a body is read before its sender is known.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tower::ServiceBuilder;
+
+use crate::auth::Authenticator;
+use crate::config::HttpConfig;
+use crate::front::Front;
+use crate::layers::deadlines::SetDeadlines;
+use crate::layers::hosts::Hosts;
+use crate::layers::identity::Identity;
+use crate::layers::limits::Limits;
+use crate::layers::panics::Panics;
+use crate::layers::shedding::Shedding;
+use crate::layers::trace::{RequestIds, Trace};
+use crate::layers::{Inner, Ring};
+use crate::routes::{Answers, Routes};
+
+/// What the layers share.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) config: Arc<HttpConfig>,
+    pub(crate) ids: RequestIds,
+    pub(crate) places: Arc<Semaphore>,
+    pub(crate) answers: Answers,
+    pub(crate) authenticator: Arc<dyn Authenticator>,
+}
+
+/// The service of one listener: MCP with health, or the operator's routes, or both.
+pub(crate) fn build(parts: &Parts, hosts: Hosts, mcp: Option<Front>, admin: bool) -> impl Inner {
+    let identity = Identity { authenticator: Arc::clone(&parts.authenticator) };
+    let mcp = mcp.map(|front| ServiceBuilder::new().layer(Ring(identity)).service(front));
+    let routes = Routes { answers: parts.answers.clone(), mcp, admin };
+    let config = &parts.config;
+    ServiceBuilder::new()
+        .layer(Ring(Panics { ids: parts.ids.clone() }))
+        .layer(Ring(Trace { ids: parts.ids.clone() }))
+        .layer(Ring(Limits { max_body_bytes: config.max_body_bytes }))
+        .layer(Ring(SetDeadlines { body: config.body_timeout, answer: config.request_timeout }))
+        .layer(Ring(Shedding { places: Arc::clone(&parts.places) }))
+        .layer(Ring(hosts))
+        .service(routes)
+}

@@ -1,0 +1,42 @@
+//! Names and labels of this crate's metrics, in one place. Labels come from closed sets, never from a request.
+//!
+//! `layers::trace` counts requests, `handler` counts calls, `exchange` counts what is in flight.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use wf_core::engine::Reply;
+
+/// One more (`1.0`) or one less (`-1.0`) MCP request in flight.
+pub(crate) fn in_flight(change: f64) {
+    metrics::gauge!("checkpoint_requests_in_flight").increment(change);
+}
+
+/// One more (`1.0`) or one less (`-1.0`) open connection.
+pub(crate) fn connections(change: f64) {
+    metrics::gauge!("checkpoint_connections").increment(change);
+}
+
+/// One request was answered.
+pub(crate) fn request(route: &'static str, status: StatusCode) {
+    metrics::counter!(
+        "checkpoint_http_requests_total",
+        "route" => route,
+        "status" => status.as_str().to_owned()
+    )
+    .increment(1);
+}
+
+/// One tool call was answered after `took`.
+pub(crate) fn tool_call(tool: &'static str, reply: &Reply, took: Duration) {
+    let code = reply.error.map_or("", |code| code.as_str());
+    metrics::counter!(
+        "checkpoint_tool_calls_total",
+        "tool" => tool,
+        "outcome" => reply.outcome.as_str(),
+        "code" => code,
+        "duplicate" => if reply.duplicate { "true" } else { "false" }
+    )
+    .increment(1);
+    metrics::histogram!("checkpoint_tool_seconds", "tool" => tool).record(took.as_secs_f64());
+}
