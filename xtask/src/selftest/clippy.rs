@@ -54,14 +54,12 @@ pub(super) fn run(root: &Path, workspace: &Workspace) -> Result<Vec<Outcome>, Fa
             outcomes.push(Outcome::new(&check, one.fault, survived));
         }
         outcomes.extend(untested_bans(workspace, member));
+        outcomes.push(misspelt_ban(&home, &target, member, &check)?);
         write(&path, "//! A broken link to [`nothing_of_this_name`].\n")?;
         let broken = rustdoc(&home, &target, member)?;
         let survived = broken.then(|| "cargo doc succeeded".to_owned());
-        outcomes.push(Outcome::new(
-            format!("rustdoc {member}"),
-            "a broken intra-doc link",
-            survived,
-        ));
+        let check = format!("rustdoc {member}");
+        outcomes.push(Outcome::new(check, "a broken intra-doc link", survived));
     }
     Ok(outcomes)
 }
@@ -131,6 +129,21 @@ fn faulty_source() -> (String, Vec<Placed>) {
     (text, placed)
 }
 
+/// Is a misspelt path in clippy.toml noticed? clippy itself only warns, and succeeds.
+fn misspelt_ban(home: &Path, target: &Path, member: &str, check: &str) -> Result<Outcome, Fault> {
+    let folder = home.join("crates").join(member);
+    let configuration = folder.join("clippy.toml");
+    let lawful = std::fs::read_to_string(&configuration)
+        .map_err(|error| Fault::file(&configuration, error))?;
+    write(&configuration, &lawful.replace("\"std::env::vars_os\"", "\"std::env::vars_so\""))?;
+    write(&folder.join("src").join("lib.rs"), "//! Nothing to complain about.\n")?;
+    let reported = clippy(home, target, member)?;
+    write(&configuration, &lawful)?;
+    let seen = reported.iter().any(|one| one.text.contains("std::env::vars_so"));
+    let survived = (!seen).then(|| "nobody objected".to_owned());
+    Ok(Outcome::new(check, "a ban of a path that does not exist", survived))
+}
+
 /// A survivor for each path that the selftest knows as forbidden and this clippy.toml does not name.
 fn untested_bans(workspace: &Workspace, member: &str) -> Vec<Outcome> {
     let path = format!("crates/{member}/clippy.toml");
@@ -161,6 +174,7 @@ fn clippy(home: &Path, target: &Path, member: &str) -> Result<Vec<Reported>, Fau
         "-D",
         "warnings",
     ];
+    forget(target, member)?;
     let run = Run::cargo(home, &arguments).env("CARGO_TARGET_DIR", &target.to_string_lossy());
     let output = run.output()?;
     let lines = String::from_utf8_lossy(&output.stdout);
@@ -169,6 +183,24 @@ fn clippy(home: &Path, target: &Path, member: &str) -> Result<Vec<Reported>, Fau
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
         .filter_map(|line| reported(&line))
         .collect())
+}
+
+/// Makes cargo compile the member again. It compares times of files, and ours are rewritten within milliseconds.
+fn forget(target: &Path, member: &str) -> Result<(), Fault> {
+    let folder = target.join("debug").join(".fingerprint");
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Fault::file(folder, error)),
+    };
+    for entry in entries {
+        let path = entry.map_err(|error| Fault::file(&folder, error))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(&format!("{member}-")) {
+            std::fs::remove_dir_all(&path).map_err(|error| Fault::file(path, error))?;
+        }
+    }
+    Ok(())
 }
 
 fn reported(line: &serde_json::Value) -> Option<Reported> {

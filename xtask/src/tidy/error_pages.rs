@@ -24,15 +24,23 @@ pub(super) fn one_to_one(workspace: &Workspace) -> Vec<Violation> {
     }
     let mut found = Vec::new();
     let index = tree.text(INDEX).unwrap_or_default();
-    for (code, (path, line)) in &codes {
+    for (code, entry) in &codes {
         let page = format!("{PAGES}{code}.md");
         match tree.text(&page) {
             None => {
                 let fix =
                     format!("write {page}: meaning, who acts, what to do, retry, details, example");
-                found.push(Violation::new(*path, *line, format!("{code} has no page"), fix));
+                found.push(Violation::new(
+                    entry.path,
+                    entry.line,
+                    format!("{code} has no page"),
+                    fix,
+                ));
             }
-            Some(text) => found.extend(sections(&page, code, text)),
+            Some(text) => {
+                found.extend(sections(&page, code, text));
+                found.extend(retry_word(&page, text, entry.retry.as_deref()));
+            }
         }
         if !index.contains(&format!("({code}.md)")) {
             found.push(Violation::new(
@@ -73,13 +81,36 @@ fn sections(page: &str, code: &str, text: &str) -> Vec<Violation> {
         .collect()
 }
 
-/// Codes, as the SCREAMING_SNAKE literals of the core's error module, with their place.
-fn codes(tree: &Tree) -> BTreeMap<String, (&str, usize)> {
+/// A page whose retry section does not begin with the word that the code has.
+fn retry_word(page: &str, text: &str, word: Option<&str>) -> Option<Violation> {
+    let word = word?;
+    let section = text.split("## Retry").nth(1).unwrap_or_default().trim_start();
+    (!section.starts_with(&format!("`{word}`"))).then(|| {
+        let fix = format!("begin the section with `{word}`, or change the code");
+        Violation::new(page, 0, "its retry is not the retry of the code", fix)
+    })
+}
+
+/// Where a code is written, and whether calling again helps.
+struct Entry<'tree> {
+    path: &'tree str,
+    line: usize,
+    retry: Option<String>,
+}
+
+/// Codes, as the SCREAMING_SNAKE literals of the core's error module; `"CODE" => ChangedCall` says the retry too.
+fn codes(tree: &Tree) -> BTreeMap<String, Entry<'_>> {
     let mut found = BTreeMap::new();
     for (path, source) in tree.sources(ERRORS) {
-        for (_, token) in source.product() {
+        for (index, token) in source.product() {
             if let Some(code) = token.string().filter(|text| is_code(text)) {
-                found.insert(code.to_owned(), (path, token.line));
+                let retry = match source.at(index + 3) {
+                    "SameCall" => Some("same_call".to_owned()),
+                    "ChangedCall" => Some("changed_call".to_owned()),
+                    "No" => Some("no".to_owned()),
+                    _ => None,
+                };
+                found.insert(code.to_owned(), Entry { path, line: token.line, retry });
             }
         }
     }

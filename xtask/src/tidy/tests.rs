@@ -315,14 +315,14 @@ fn words_of_a_machine_are_found_and_this_file_is_not() {
 fn codes_and_pages_are_one_to_one() {
     let errors = (
         "crates/wf-core/src/errors.rs",
-        "codes! { A = \"CODE_ONE\" => No, B = \"CODE_TWO\" => No, }",
+        "codes! { A = \"CODE_ONE\" => No, B = \"CODE_TWO\" => SameCall, }",
     );
-    let page = |code: &str| {
+    let page = |code: &str, retry: &str| {
         format!(
-            "# {code}\n\n## Meaning\n\n## Who acts\n\n## What to do\n\n## Retry\n\n## Details\n\n## Example\n"
+            "# {code}\n\n## Meaning\n\n## Who acts\n\n## What to do\n\n## Retry\n\n`{retry}`\n\n## Details\n\n## Example\n"
         )
     };
-    let (one, two) = (page("CODE_ONE"), page("CODE_TWO"));
+    let (one, two) = (page("CODE_ONE", "no"), page("CODE_TWO", "same_call"));
     let index = ("docs/errors/README.md", "[CODE_ONE](CODE_ONE.md) [CODE_TWO](CODE_TWO.md)");
     let pages =
         [("docs/errors/CODE_ONE.md", one.as_str()), ("docs/errors/CODE_TWO.md", two.as_str())];
@@ -336,7 +336,12 @@ fn codes_and_pages_are_one_to_one() {
     check(error_pages::one_to_one, &[errors, pages[0], pages[1]], 2);
     check(
         error_pages::one_to_one,
-        &[errors, index, pages[0], (pages[1].0, &two.replace("## Retry\n", ""))],
+        &[errors, index, pages[0], (pages[1].0, &two.replace("## Details\n", ""))],
+        1,
+    );
+    check(
+        error_pages::one_to_one,
+        &[errors, index, pages[0], (pages[1].0, &two.replace("`same_call`", "`no`"))],
         1,
     );
     check(error_pages::one_to_one, &[index, pages[0], pages[1]], 1);
