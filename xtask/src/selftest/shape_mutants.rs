@@ -55,6 +55,11 @@ fn source_mutants() -> Vec<Mutant> {
     let long_function = format!("fn long() {{\n{}}}", "    call();\n".repeat(70));
     let entry = "[[long]]\npath = \"crates/wf-core/src/lib.rs\"\nlines = 1\nreason = \"none\"\n";
     vec![
+        in_core(
+            "pure-clippy",
+            "a ban lifted in one place",
+            "#[expect(clippy::disallowed_methods, reason = \"none\")]\nfn a() {}",
+        ),
         in_core("sources-lex", "a file that does not lex", "fn open() { ("),
         added("headers", "a file without a header", "crates/wf-core/src/mutant.rs", "fn a() {}\n"),
         added(

@@ -86,6 +86,17 @@ pub(super) fn pure_clippy(workspace: &Workspace) -> Vec<Violation> {
             found.push(Violation::new(path.clone(), 0, format!("`{missing}` is not banned"), fix));
         }
     }
+    for name in PURE {
+        let sources = workspace.tree.sources(&format!("crates/{name}/src/")).collect::<Vec<_>>();
+        for (path, source) in sources {
+            let lifted = source.product().find(|(_, token)| token.text.starts_with("disallowed_"));
+            if let Some((_, token)) = lifted {
+                let fix =
+                    "there is no lawful exception here: pass the value in, or go through a port";
+                found.push(Violation::new(path, token.line, format!("lifts {}", token.text), fix));
+            }
+        }
+    }
     found
 }
 

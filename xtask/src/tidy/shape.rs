@@ -89,7 +89,7 @@ pub(super) fn ignore_reason(workspace: &Workspace) -> Vec<Violation> {
 }
 
 pub(super) fn no_drawers(workspace: &Workspace) -> Vec<Violation> {
-    const DRAWERS: [&str; 7] = ["util", "utils", "common", "helpers", "helper", "misc", "shared"];
+    const DRAWERS: [&str; 5] = ["util", "utils", "common", "helpers", "helper"];
     let is_drawer = |name: &str| DRAWERS.contains(&name);
     let fix = "name it after what it is about; a helper wanted by two rooms goes to the lower one";
     let mut found = Vec::new();

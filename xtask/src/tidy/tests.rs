@@ -223,6 +223,12 @@ fn members_have_lints_description_and_readme() {
         "disallowed-methods = []",
     )]));
     assert!(nothing_banned.len() >= 14);
+    let lifted = "#[expect(clippy::disallowed_types, reason = \"x\")]\nfn a() {}";
+    let with_lifted = manifests::pure_clippy(&workspace(&[
+        ("crates/wf-core/src/a.rs", lifted),
+        ("crates/wf-core/clippy.toml", "disallowed-methods = []"),
+    ]));
+    assert_eq!(with_lifted.len(), nothing_banned.len() + 1);
 }
 
 #[test]
