@@ -77,10 +77,7 @@ pub fn user(subject: &str) -> Actor {
 /// The same person as state and history show them, with a name that is not ASCII.
 #[must_use]
 pub fn person(actor: &Actor) -> Person {
-    Person {
-        id: actor.clone(),
-        name: Some(format!("{} Žluťoučká", actor.subject())),
-    }
+    Person { id: actor.clone(), name: Some(format!("{} Žluťoučká", actor.subject())) }
 }
 
 /// Fingerprint of calling `operation` with `{"about": about}`.
@@ -109,9 +106,5 @@ pub fn definition(id: &str, version: u32, says: &str) -> Definition {
 #[must_use]
 pub fn procedure() -> ProcedureRef {
     let definition = definition("test.procedure", 1, "nothing");
-    ProcedureRef {
-        id: definition.id,
-        version: definition.version,
-        digest: definition.digest,
-    }
+    ProcedureRef { id: definition.id, version: definition.version, digest: definition.digest }
 }

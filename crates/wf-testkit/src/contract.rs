@@ -29,7 +29,22 @@ mod look;
 mod macros;
 mod violation;
 
+mod port;
 mod s01;
+mod s02;
+mod s03;
+mod s04;
+mod s05;
+mod s06;
+mod s07;
+mod s08;
+mod s09;
+mod s10;
+mod s11;
+mod s12;
+mod s13;
+mod s14;
+mod sweep;
 
 pub use fixture::ContractFixture;
 pub use violation::Violation;
@@ -43,7 +58,7 @@ use std::pin::Pin;
 pub type Verdict = Result<(), Violation>;
 
 /// A clause at work.
-pub type Running<'a> = Pin<Box<dyn Future<Output = Verdict> + Send + 'a>>;
+pub type Running<'a> = Pin<Box<dyn Future<Output = Verdict> + 'a>>;
 
 /// A clause that can be run by its name.
 #[derive(Debug, Clone, Copy)]
@@ -74,6 +89,122 @@ clauses! {
         s01_commit_writes_every_part
         s01_next_commit_adds_to_the_first
         s01_refused_commit_writes_no_part;
+
+    s02:
+        s02_stale_revision_conflicts
+        s02_future_revision_conflicts
+        s02_existing_workflow_cannot_start_again
+        s02_absent_workflow_has_revision_zero
+        s02_one_of_many_writers_wins;
+
+    s03:
+        s03_ledger_key_conflicts_with_row
+        s03_key_belongs_to_tenant_and_actor
+        s03_keys_are_compared_byte_for_byte
+        s03_expired_row_is_replaced_only_when_equal
+        s03_purged_row_needs_no_replacing
+        s03_ledger_is_reported_before_lock_and_revision
+        s03_same_key_at_once_commits_once;
+
+    s04:
+        s04_held_asset_conflicts_with_row
+        s04_own_asset_is_not_free
+        s04_assets_all_or_none
+        s04_fence_must_follow
+        s04_release_keeps_row_and_fence
+        s04_release_of_lost_asset_is_ignored
+        s04_assert_holds_and_writes_nothing
+        s04_assert_fails_when_not_held
+        s04_lock_is_reported_before_revision
+        s04_one_of_many_starts_wins;
+
+    s05:
+        s05_reader_sees_whole_commits
+        s05_lists_and_events_are_whole;
+
+    s06:
+        s06_commit_is_read_by_every_handle
+        s06_load_of_nothing_is_empty
+        s06_load_brings_the_lock_rows
+        s06_open_of_follows_ownership
+        s06_open_count_follows_ownership
+        s06_offered_to_follows_offers
+        s06_blocked_are_longest_first
+        s06_last_completed_is_the_newest;
+
+    s07:
+        s07_same_names_do_not_meet
+        s07_nothing_is_found_elsewhere
+        s07_lists_show_their_own
+        s07_lease_is_of_one_tenant;
+
+    s08:
+        s08_pages_cover_everything_once
+        s08_phase_filter_keeps_its_phase
+        s08_pages_stable_while_writing
+        s08_lock_pages_stable_while_writing
+        s08_outbox_pages_stable_while_writing;
+
+    s09:
+        s09_resend_meets_its_row
+        s09_answers_are_true_when_disturbed;
+
+    s10:
+        s10_claim_brings_due_streams
+        s10_rows_come_in_order
+        s10_waiting_row_hides_those_behind
+        s10_streams_do_not_wait_for_each_other
+        s10_claim_keeps_its_limit
+        s10_delivered_row_is_not_brought_again
+        s10_unnamed_messages_stay
+        s10_retry_waits_and_counts
+        s10_dead_row_is_passed_over
+        s10_dead_row_can_be_revived
+        s10_live_lease_hides_its_stream
+        s10_stream_reappears_after_lease
+        s10_late_settle_is_refused
+        s10_settle_gives_the_lease_back
+        s10_unclaimed_stream_cannot_be_settled
+        s10_lease_from_the_future_is_over
+        s10_one_of_many_claimers_gets_a_stream
+        s10_deadlines_come_earliest_first
+        s10_deadline_reappears_after_lease
+        s10_late_deadline_settle_is_refused
+        s10_settled_deadline_is_gone
+        s10_cleared_deadline_is_gone
+        s10_deadline_lease_from_the_future_is_over;
+
+    s11:
+        s11_events_are_gapless
+        s11_events_come_back_as_written
+        s11_events_are_immutable;
+
+    s12:
+        s12_too_large_state
+        s12_too_large_event
+        s12_too_large_result
+        s12_too_large_message
+        s12_largest_allowed_is_taken;
+
+    s13:
+        s13_dropped_commit_is_all_or_none
+        s13_store_works_after_drops;
+
+    s14:
+        s14_newer_schema_is_refused;
+
+    port:
+        port_identity_is_stable
+        port_identity_is_random
+        port_definition_is_found_by_digest
+        port_definition_may_be_stored_again
+        port_changed_definition_is_refused;
+
+    sweep:
+        port_sweep_sets_expiry_after_completion
+        port_sweep_deletes_expired_rows
+        port_sweep_deletes_old_deliveries
+        port_sweep_keeps_its_limit;
 }
 
 /// Runs one clause against the fixture that `fixture` makes, on a runtime of its own with two threads.

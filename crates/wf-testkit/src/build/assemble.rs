@@ -110,10 +110,7 @@ impl CommitBuilder {
             let event = events.get(*about).expect("the event that sets it");
             let id = format!("{}/{}/{n}", event.workflow_id, event.seq);
             self.next.deadlines.insert(id.clone(), *fire_at);
-            changes.push(DeadlineChange::Set(Deadline {
-                id,
-                fire_at: *fire_at,
-            }));
+            changes.push(DeadlineChange::Set(Deadline { id, fire_at: *fire_at }));
         }
         changes
     }

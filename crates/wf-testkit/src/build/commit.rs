@@ -170,10 +170,7 @@ impl CommitBuilder {
                 assets.push(held.clone());
             }
         }
-        self.lock(LockChange::Acquire {
-            asset_id: asset_id.clone(),
-            fence,
-        })
+        self.lock(LockChange::Acquire { asset_id: asset_id.clone(), fence })
     }
 
     /// Any lock change.
@@ -187,10 +184,7 @@ impl CommitBuilder {
     #[must_use]
     pub fn assert_assets(mut self) -> Self {
         for held in &self.next.assets {
-            self.locks.push(LockChange::Assert {
-                asset_id: held.id.clone(),
-                fence: held.fence,
-            });
+            self.locks.push(LockChange::Assert { asset_id: held.id.clone(), fence: held.fence });
         }
         self
     }
@@ -199,10 +193,7 @@ impl CommitBuilder {
     #[must_use]
     pub fn release_assets(mut self) -> Self {
         for held in &self.next.assets {
-            self.locks.push(LockChange::Release {
-                asset_id: held.id.clone(),
-                fence: held.fence,
-            });
+            self.locks.push(LockChange::Release { asset_id: held.id.clone(), fence: held.fence });
         }
         self
     }
@@ -223,10 +214,7 @@ impl CommitBuilder {
     /// A note that changes nothing but the history.
     #[must_use]
     pub fn note(self, summary: &str) -> Self {
-        self.event(EventBody::ProblemNoted {
-            step_id: None,
-            summary: summary.to_owned(),
-        })
+        self.event(EventBody::ProblemNoted { step_id: None, summary: summary.to_owned() })
     }
 
     /// Records a value for a step.
@@ -313,10 +301,7 @@ impl CommitBuilder {
     #[must_use]
     pub fn offer(mut self, to: Option<&Actor>) -> Self {
         let to: Option<Person> = to.map(person);
-        self.next.offer = Some(Offer {
-            to: to.clone(),
-            at: self.at,
-        });
+        self.next.offer = Some(Offer { to: to.clone(), at: self.at });
         self.next.ownership_touch = Some(self.touch());
         self.event(EventBody::OwnershipOffered { to })
     }
@@ -373,8 +358,7 @@ impl CommitBuilder {
     /// A deadline, set by the newest event.
     #[must_use]
     pub fn deadline(mut self, fire_at: Timestamp) -> Self {
-        self.due
-            .push((self.bodies.len().saturating_sub(1), fire_at));
+        self.due.push((self.bodies.len().saturating_sub(1), fire_at));
         self
     }
 

@@ -88,9 +88,9 @@ pub(super) async fn events(
 /// Sends a commit that must be refused, and says why it was.
 pub(super) async fn refusal(store: &Store, commit: &Commit) -> Result<Conflict, Violation> {
     match store.commit(commit.clone()).await {
-        Ok(()) => Err(Violation::new(format!(
-            "a commit that must be refused was taken: {commit:?}"
-        ))),
+        Ok(()) => {
+            Err(Violation::new(format!("a commit that must be refused was taken: {commit:?}")))
+        }
         Err(CommitError::Conflict(conflict)) => Ok(conflict),
         Err(error) => Err(error.into()),
     }
@@ -120,11 +120,7 @@ pub(super) async fn walk<'a, T>(
     for _ in 0..MANY {
         let one = page(after.take()).await?;
         let fits = u32::try_from(one.items.len()).is_ok_and(|n| n <= limit);
-        check!(
-            fits,
-            "a page of at most {limit} has {} rows",
-            one.items.len()
-        );
+        check!(fits, "a page of at most {limit} has {} rows", one.items.len());
         rows.extend(one.items);
         match one.next {
             None => return Ok(rows),
@@ -142,12 +138,7 @@ pub(super) async fn all_workflows(
     limit: u32,
 ) -> Result<Vec<Workflow>, Violation> {
     walk(limit, |after| {
-        let query = ListQuery {
-            tenant: tenant.cloned(),
-            phase,
-            after,
-            limit,
-        };
+        let query = ListQuery { tenant: tenant.cloned(), phase, after, limit };
         Box::pin(async move { store.list(&query).await })
     })
     .await
@@ -168,11 +159,7 @@ pub(super) async fn all_locks(
 /// All outbox rows, page by page.
 pub(super) async fn all_outbox(store: &Store, limit: u32) -> Result<Vec<OutboxRow>, Violation> {
     walk(limit, |after| {
-        let query = OutboxQuery {
-            state: None,
-            after,
-            limit,
-        };
+        let query = OutboxQuery { state: None, after, limit };
         Box::pin(async move { store.list_outbox(&query).await })
     })
     .await
@@ -186,12 +173,7 @@ pub(super) async fn outbox_row(store: &Store, id: &str) -> Result<Option<OutboxR
 
 /// A claim at `now` for a minute, of everything.
 pub(super) fn claim(ms: i64, token: &str) -> Claim {
-    Claim {
-        now: at(ms),
-        lease_ms: 60_000,
-        token: LeaseToken(token.to_owned()),
-        limit: MANY,
-    }
+    Claim { now: at(ms), lease_ms: 60_000, token: LeaseToken(token.to_owned()), limit: MANY }
 }
 
 /// All deadlines, soonest first. Looks by claiming, a hundred years later, for a millisecond.
@@ -256,4 +238,22 @@ impl World {
             deadlines,
         })
     }
+}
+
+/// Sends commits at the same time, each from a task of its own. Answers stand in the order of the commits.
+pub(super) async fn at_once(
+    stores: &[Store],
+    commits: &[Commit],
+) -> Result<Vec<Result<(), CommitError>>, Violation> {
+    let mut tasks = Vec::new();
+    for (commit, store) in commits.iter().zip(stores.iter().cycle()) {
+        let (store, commit) = (Arc::clone(store), commit.clone());
+        tasks.push(tokio::spawn(async move { store.commit(commit).await }));
+    }
+    let mut answers = Vec::new();
+    for task in tasks {
+        let answer = task.await;
+        answers.push(answer.map_err(|error| Violation::new(format!("a commit died: {error}")))?);
+    }
+    Ok(answers)
 }

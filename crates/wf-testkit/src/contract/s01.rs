@@ -20,17 +20,9 @@ pub async fn s01_commit_writes_every_part(fixture: &dyn ContractFixture) -> Verd
     let world = World::of(&store, &[&commit.ledger.key]).await?;
     check_eq!(world.workflows, vec![commit.next.clone()], "the state");
     check_eq!(world.events, vec![commit.events.clone()], "the events");
-    check_eq!(
-        world.ledger,
-        vec![Some(commit.ledger.clone())],
-        "the ledger"
-    );
+    check_eq!(world.ledger, vec![Some(commit.ledger.clone())], "the ledger");
 
-    let held: Vec<_> = world
-        .locks
-        .iter()
-        .map(|row| (row.asset_id.as_str(), row.fence))
-        .collect();
+    let held: Vec<_> = world.locks.iter().map(|row| (row.asset_id.as_str(), row.fence)).collect();
     check_eq!(held, [("GAUGE:3", 1), ("PUMP-7", 1)], "assets and fences");
     let holder = LockHolder {
         workflow_id: wf(1),
@@ -52,11 +44,7 @@ pub async fn s01_commit_writes_every_part(fixture: &dyn ContractFixture) -> Verd
         check_eq!(row.status.last_error, None, "the error of a new message");
     }
 
-    let due: Vec<_> = world
-        .deadlines
-        .into_iter()
-        .map(|d| DeadlineChange::Set(d.3))
-        .collect();
+    let due: Vec<_> = world.deadlines.into_iter().map(|d| DeadlineChange::Set(d.3)).collect();
     check_eq!(due, commit.deadlines, "the deadlines");
     Ok(())
 }
@@ -100,19 +88,14 @@ pub async fn s01_refused_commit_writes_no_part(fixture: &dyn ContractFixture) ->
     let stale = step_after(&first, 60).key("stale").build();
     look::refused(&store, &stale, Conflict::Revision { current: 2 }).await?;
 
-    let twin = start_with_everything(2, 1)
-        .key(first.ledger.key.key.as_str())
-        .build();
+    let twin = start_with_everything(2, 1).key(first.ledger.key.key.as_str()).build();
     let known = Conflict::Ledger(Box::new(first.ledger.clone()));
     look::refused(&store, &twin, known).await?;
 
     let contender = start_with_everything(3, 1).build();
     let row = look::lock(&store, &plant(), &asset("PUMP-7")).await?;
     check!(row.is_some(), "the asset that is held has no row");
-    let held = Conflict::Asset {
-        asset_id: asset("PUMP-7"),
-        row,
-    };
+    let held = Conflict::Asset { asset_id: asset("PUMP-7"), row };
     look::refused(&store, &contender, held).await?;
     for id in [wf(2), wf(3)] {
         let seen = look::workflow(&store, &plant(), &id).await?;

@@ -27,10 +27,7 @@ impl Violation {
     #[must_use]
     #[track_caller]
     pub fn new(what: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            at: Location::caller(),
-        }
+        Self { what: what.into(), at: Location::caller() }
     }
 
     #[track_caller]
@@ -90,15 +87,19 @@ macro_rules! check {
 
 /// Returns a [`Violation`] from the clause unless what was seen is what should be.
 macro_rules! check_eq {
-    ($seen:expr, $expected:expr, $($what:tt)+) => {{
-        let (seen, expected) = (&$seen, &$expected);
-        if seen != expected {
-            let what = format!($($what)+);
-            return Err($crate::contract::Violation::new(format!(
-                "{what}\n    seen: {seen:?}\nexpected: {expected:?}"
-            )));
+    ($seen:expr, $expected:expr, $($what:tt)+) => {
+        // A match keeps temporaries of both expressions alive, as `assert_eq!` does.
+        match (&$seen, &$expected) {
+            (seen, expected) => {
+                if seen != expected {
+                    let what = format!($($what)+);
+                    return Err($crate::contract::Violation::new(format!(
+                        "{what}\n    seen: {seen:?}\nexpected: {expected:?}"
+                    )));
+                }
+            }
         }
-    }};
+    };
 }
 
 pub(crate) use {check, check_eq};

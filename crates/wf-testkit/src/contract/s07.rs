@@ -1,0 +1,130 @@
+//! S7: tenants never see each other.
+
+use wf_core::models::{TenantId, Workflow};
+use wf_core::ports::storage::{Commit, LedgerKey, Recent, SettleError, Settled, Settlement};
+
+use super::cast::{ann, bob, other_plant, plant, wf};
+use super::look::{self, MANY, Store};
+use super::{ContractFixture, Verdict, Violation, check, check_eq};
+use crate::build::{CommitBuilder, asset, at};
+
+/// Ann starts workflow `n` with an asset, in one of the plants.
+fn start_in(tenant: &TenantId, n: u32) -> CommitBuilder {
+    let asset = asset("PUMP-7");
+    CommitBuilder::start(tenant, &wf(n), &ann(), at(0)).acquire(&asset, 1)
+}
+
+async fn sent(store: &Store, builder: CommitBuilder) -> Result<Commit, Violation> {
+    let commit = builder.build();
+    store.commit(commit.clone()).await?;
+    Ok(commit)
+}
+
+/// The same workflow id, asset and key in two tenants are two of each.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s07_same_names_do_not_meet(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    let ours = sent(&store, start_in(&plant(), 1).record("pressure", "1")).await?;
+    let theirs =
+        sent(&store, start_in(&other_plant(), 1).record("pressure", "2").note("x")).await?;
+    for commit in [&ours, &theirs] {
+        let seen = look::load_of(&store, commit).await?;
+        check_eq!(seen.workflow, Some(commit.next.clone()), "the state");
+        check_eq!(seen.ledger, Some(commit.ledger.clone()), "the ledger row");
+        check!(seen.locks.iter().all(|r| r.tenant == commit.next.tenant), "locks {seen:?}");
+        check_eq!(seen.locks.len(), 1, "lock rows");
+        let events = look::events(&store, &commit.next.tenant, &wf(1)).await?;
+        check_eq!(events, commit.events, "the events");
+    }
+    Ok(())
+}
+
+/// Nothing of one tenant is found by asking in another.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s07_nothing_is_found_elsewhere(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    let ours = sent(&store, start_in(&plant(), 1)).await?;
+    let mut query = look::query(&other_plant());
+    query.workflow = Some(wf(1));
+    query.assets = vec![asset("PUMP-7")];
+    query.count_open_of = Some(ann());
+    query.ledger = Some(LedgerKey { tenant: other_plant(), ..ours.ledger.key });
+    let seen = store.load(&query).await?;
+    check_eq!(seen, wf_core::ports::Snapshot::default(), "what the other tenant loads");
+    let events = look::events(&store, &other_plant(), &wf(1)).await?;
+    check_eq!(events, [], "what the other tenant reads");
+    Ok(())
+}
+
+/// Every listing of a tenant shows its own and nothing else.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s07_lists_show_their_own(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    for (tenant, n) in [(plant(), 1), (other_plant(), 11)] {
+        sent(&store, start_in(&tenant, n).block().offer(Some(&bob()))).await?;
+        let over = CommitBuilder::start(&tenant, &wf(n + 1), &ann(), at(i64::from(n) * 1_000));
+        let over = over.acquire(&asset("VALVE.1"), 1).complete();
+        sent(&store, over).await?;
+    }
+    for (tenant, n) in [(plant(), 1), (other_plant(), 11)] {
+        let first = vec![wf(n)];
+        let only = |seen: Vec<Workflow>| -> Vec<_> { seen.into_iter().map(|w| w.id).collect() };
+        check_eq!(only(store.open_of(&tenant, &ann(), MANY).await?), first, "open of Ann");
+        check_eq!(only(store.offered_to(&tenant, &bob(), MANY).await?), first, "offered to Bob");
+        check_eq!(only(store.blocked(&tenant, MANY).await?), first, "blocked");
+        for whose in [Recent::OwnedBy(ann()), Recent::OfAsset(asset("VALVE.1"))] {
+            let last = store.last_completed(&tenant, &whose).await?;
+            check_eq!(last.map(|w| w.id), Some(wf(n + 1)), "the last of {whose:?}");
+        }
+        let listed = look::all_workflows(&store, Some(&tenant), None, MANY).await?;
+        check_eq!(only(listed), vec![wf(n), wf(n + 1)], "the list");
+        let locks = look::all_locks(&store, Some(&tenant), MANY).await?;
+        check_eq!(locks.len(), 2, "lock rows");
+        check!(locks.iter().all(|row| row.tenant == tenant), "foreign lock rows: {locks:?}");
+    }
+    let everybody = look::all_workflows(&store, None, None, MANY).await?;
+    check_eq!(everybody.len(), 4, "what an operator lists");
+    check_eq!(look::all_locks(&store, None, MANY).await?.len(), 4, "locks an operator lists");
+    Ok(())
+}
+
+/// A lease of one tenant settles nothing of another.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s07_lease_is_of_one_tenant(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    let ours = sent(&store, start_in(&plant(), 1).message("log").deadline(at(500))).await?;
+    let claimed = store.claim_outbox(&look::claim(1_000, "t")).await?;
+    check_eq!(claimed.len(), 1, "claimed streams");
+    let id = ours.outbox.first().map(|m| m.id.clone()).unwrap_or_default();
+    let elsewhere = Settlement {
+        tenant: other_plant(),
+        workflow_id: wf(1),
+        recipient: "log".to_owned(),
+        token: look::claim(1_000, "t").token,
+        now: at(2_000),
+        results: vec![(id, Settled::Delivered)],
+    };
+    let answer = store.settle_outbox(&elsewhere).await;
+    check!(matches!(answer, Err(SettleError::LeaseLost)), "a foreign settlement: {answer:?}");
+    let rows = look::all_outbox(&store, MANY).await?;
+    check!(rows.iter().all(|r| r.status.state == wf_core::ports::OutboxState::Pending), "{rows:?}");
+
+    let due = store.claim_deadlines(&look::claim(1_000, "t")).await?;
+    let [mine] = due.as_slice() else {
+        return Err(Violation::new(format!("claimed deadlines: {due:?}")));
+    };
+    let mut elsewhere = mine.clone();
+    elsewhere.tenant = other_plant();
+    let answer = store.settle_deadline(&elsewhere).await;
+    check!(matches!(answer, Err(SettleError::LeaseLost)), "a foreign settlement: {answer:?}");
+    check_eq!(look::all_deadlines(&store).await?.len(), 1, "deadlines");
+    Ok(())
+}

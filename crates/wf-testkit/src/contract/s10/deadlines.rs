@@ -1,0 +1,155 @@
+//! Deadlines under lease: due ones in order, again after the lease, gone when settled or cleared.
+
+use wf_core::ports::storage::{Claim, ClaimedDeadline, Commit, SettleError};
+
+use crate::build::{CommitBuilder, at};
+use crate::contract::cast::start;
+use crate::contract::look::{self, Store};
+use crate::contract::{ContractFixture, Verdict, Violation, check_eq};
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// Workflow `n` sets a deadline for each of these hours.
+async fn deadlines(store: &Store, n: u32, hours: &[i64]) -> Result<Commit, Violation> {
+    let set = |b: CommitBuilder, hour: &i64| b.deadline(at(hour * HOUR_MS));
+    let commit = hours.iter().fold(start(n), set).build();
+    store.commit(commit.clone()).await?;
+    Ok(commit)
+}
+
+async fn claimed(
+    store: &Store,
+    ms: i64,
+    token: &str,
+    limit: u32,
+) -> Result<Vec<ClaimedDeadline>, Violation> {
+    let claim = Claim { limit, ..look::claim(ms, token) };
+    Ok(store.claim_deadlines(&claim).await?)
+}
+
+fn hours(claimed: &[ClaimedDeadline]) -> Vec<i64> {
+    let hour = |c: &ClaimedDeadline| c.deadline.fire_at.since_ms(at(0)) / HOUR_MS;
+    claimed.iter().map(hour).collect()
+}
+
+async fn one(store: &Store, ms: i64, token: &str) -> Result<ClaimedDeadline, Violation> {
+    let mut all = claimed(store, ms, token, 10).await?;
+    match (all.pop(), all.len()) {
+        (Some(one), 0) => Ok(one),
+        (one, more) => Err(Violation::new(format!(
+            "a claim brought {one:?} and {more} more, not one deadline"
+        ))),
+    }
+}
+
+/// Due deadlines are claimed earliest first, with their workflow, at most as many as asked for.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s10_deadlines_come_earliest_first(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    let first = deadlines(&store, 1, &[5, 2, 9]).await?;
+    let second = deadlines(&store, 2, &[3, 1, 4]).await?;
+    check_eq!(hours(&claimed(&store, HOUR_MS / 2, "a", 10).await?), [0; 0], "none is due");
+
+    let due = claimed(&store, 6 * HOUR_MS, "b", 3).await?;
+    check_eq!(hours(&due), [1, 2, 3], "the earliest three");
+    let owners: Vec<_> = due.iter().map(|c| c.workflow_id.clone()).collect();
+    let expected = [&second, &first, &second].map(|c| c.next.id.clone());
+    check_eq!(owners, expected, "their workflows");
+    for one in &due {
+        let known = [&first, &second].into_iter().find(|c| c.next.id == one.workflow_id);
+        let fire_at = known.and_then(|c| c.next.deadlines.get(&one.deadline.id));
+        check_eq!(fire_at, Some(&one.deadline.fire_at), "deadline {}", one.deadline.id);
+        check_eq!(one.tenant, first.next.tenant, "the tenant");
+        check_eq!(one.token.0, "b", "the token");
+    }
+    check_eq!(hours(&claimed(&store, 6 * HOUR_MS, "c", 10).await?), [4, 5], "the others due");
+    Ok(())
+}
+
+/// A deadline under a live lease is hidden; after the lease it comes again.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s10_deadline_reappears_after_lease(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    deadlines(&store, 1, &[1]).await?;
+    let first = one(&store, 2 * HOUR_MS, "crashed").await?;
+    let hidden = claimed(&fixture.reopen().await?, 2 * HOUR_MS + 59_000, "b", 10).await?;
+    check_eq!(hidden, [], "deadlines under a live lease");
+    let again = one(&store, 2 * HOUR_MS + 60_001, "c").await?;
+    check_eq!(again.deadline, first.deadline, "the deadline");
+    check_eq!(again.token.0, "c", "the token");
+    Ok(())
+}
+
+/// Who settles a deadline after somebody else claimed it is refused, and it stays.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s10_late_deadline_settle_is_refused(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    deadlines(&store, 1, &[1]).await?;
+    let late = one(&store, 2 * HOUR_MS, "late").await?;
+    one(&store, 3 * HOUR_MS, "holder").await?;
+    match store.settle_deadline(&late).await {
+        Err(SettleError::LeaseLost) => {}
+        Err(error) => return Err(error.into()),
+        Ok(()) => return Err(Violation::new("a late settlement of a deadline was taken")),
+    }
+    check_eq!(look::all_deadlines(&store).await?.len(), 1, "deadlines");
+    Ok(())
+}
+
+/// A deadline that was settled is gone, and only that one.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s10_settled_deadline_is_gone(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    deadlines(&store, 1, &[1, 5]).await?;
+    let due = one(&store, 2 * HOUR_MS, "a").await?;
+    store.settle_deadline(&due).await?;
+    check_eq!(hours(&claimed(&store, 3 * HOUR_MS, "b", 10).await?), [0; 0], "due deadlines");
+    check_eq!(hours(&claimed(&store, 6 * HOUR_MS, "c", 10).await?), [5], "the other one");
+    Ok(())
+}
+
+/// A deadline that a commit cleared is gone, and one that it set is there; clearing an absent one is no error.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s10_cleared_deadline_is_gone(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    let first = deadlines(&store, 1, &[1, 5]).await?;
+    deadlines(&store, 2, &[2]).await?;
+    let id = |fire: i64| {
+        let due = first.next.deadlines.iter().find(|(_, at_)| **at_ == at(fire * HOUR_MS));
+        due.map(|(id, _)| id.clone()).unwrap_or_default()
+    };
+    let second = CommitBuilder::next(&first.next, at(90_000))
+        .note("in time")
+        .clear_deadline(&id(1))
+        .clear_deadline("wf-0001/99/0")
+        .deadline(at(3 * HOUR_MS))
+        .build();
+    store.commit(second).await?;
+    let due = claimed(&store, 9 * HOUR_MS, "a", 10).await?;
+    check_eq!(hours(&due), [2, 3, 5], "the deadlines that are set");
+    Ok(())
+}
+
+/// A lease of a deadline that ends later than any lease given now would is no lease.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s10_deadline_lease_from_the_future_is_over(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    deadlines(&store, 1, &[1]).await?;
+    one(&store, 100 * HOUR_MS, "far ahead").await?;
+    one(&store, 2 * HOUR_MS, "b").await?;
+    let hidden = claimed(&store, 2 * HOUR_MS + 1, "c", 10).await?;
+    check_eq!(hidden, [], "deadlines under a true lease");
+    Ok(())
+}

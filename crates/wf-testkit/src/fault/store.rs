@@ -1,0 +1,310 @@
+//! The wrapper: every method of the port asks the script first.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use wf_core::locks::LockRow;
+use wf_core::models::{Actor, Digest, TenantId, Timestamp, Workflow, WorkflowId};
+use wf_core::policy::Definition;
+use wf_core::ports::storage::{
+    Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError, ListQuery,
+    LoadQuery, OutboxQuery, OutboxRow, Page, ReadError, Recent, SettleError, Settlement, Snapshot,
+    StorageBackendPort, StoreIdentity, Swept,
+};
+use wf_core::state_machine::Event;
+
+use super::script::{Script, source};
+use super::{Call, Fault, Record};
+
+/// A store that fails on a script. Without a script it is the store that it wraps.
+#[derive(Debug, Clone)]
+pub struct FaultStore {
+    inner: Arc<dyn StorageBackendPort>,
+    script: Arc<Mutex<Script>>,
+}
+
+/// An error that a fault can be answered with.
+trait Faulty: Sized {
+    /// Surely not done.
+    fn before() -> Self;
+    /// Done or not, nobody knows.
+    fn unknown() -> Self;
+    /// The store is damaged.
+    fn corrupt() -> Self;
+}
+
+const DAMAGE: &str = "damaged by the test's script";
+
+impl Faulty for CommitError {
+    fn before() -> Self {
+        Self::Unavailable { after_ms: None, source: source() }
+    }
+    fn unknown() -> Self {
+        Self::Ambiguous { source: source() }
+    }
+    fn corrupt() -> Self {
+        let what = DAMAGE.to_owned();
+        Self::Corrupt { what }
+    }
+}
+
+impl Faulty for ReadError {
+    fn before() -> Self {
+        Self::Unavailable { source: source() }
+    }
+    fn unknown() -> Self {
+        Self::before()
+    }
+    fn corrupt() -> Self {
+        let what = DAMAGE.to_owned();
+        Self::Corrupt { what }
+    }
+}
+
+macro_rules! only_unavailable {
+    ($($error:ty),*) => {$(
+        impl Faulty for $error {
+            fn before() -> Self {
+                Self::Unavailable { source: source() }
+            }
+            fn unknown() -> Self {
+                Self::before()
+            }
+            fn corrupt() -> Self {
+                Self::before()
+            }
+        }
+    )*};
+}
+
+only_unavailable!(DefinitionError, SettleError);
+
+impl FaultStore {
+    /// Wraps a store.
+    #[must_use]
+    pub fn new(inner: Arc<dyn StorageBackendPort>) -> Self {
+        Self { inner, script: Arc::new(Mutex::new(Script::default())) }
+    }
+
+    /// Wraps another handle under the script and record of this one.
+    #[must_use]
+    pub fn beside(&self, inner: Arc<dyn StorageBackendPort>) -> Self {
+        Self { inner, script: Arc::clone(&self.script) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Script> {
+        self.script.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next call of this kind without a fault of its own fails like this.
+    pub fn fail_next(&self, call: Call, fault: Fault) {
+        self.script(call, [Some(fault)]);
+    }
+
+    /// The next calls of this kind fail like this, one after the other; `None` lets one pass.
+    pub fn script(&self, call: Call, faults: impl IntoIterator<Item = Option<Fault>>) {
+        self.lock().next.entry(call).or_default().extend(faults);
+    }
+
+    /// Every call of this kind without a fault of its own fails like this, until told otherwise.
+    pub fn fail_always(&self, call: Call, fault: Option<Fault>) {
+        let mut script = self.lock();
+        match fault {
+            Some(fault) => script.always.insert(call, fault),
+            None => script.always.remove(&call),
+        };
+    }
+
+    /// Forgets all faults that are still to come. What was recorded stays.
+    pub fn heal(&self) {
+        let mut script = self.lock();
+        script.next.clear();
+        script.always.clear();
+    }
+
+    /// Everything that was called, in order.
+    #[must_use]
+    pub fn records(&self) -> Vec<Record> {
+        self.lock().records.clone()
+    }
+
+    /// How often a method was called.
+    #[must_use]
+    pub fn count(&self, call: Call) -> usize {
+        self.lock().records.iter().filter(|record| record.call == call).count()
+    }
+
+    /// Every commit that was sent, applied or not, in order.
+    #[must_use]
+    pub fn commits(&self) -> Vec<Commit> {
+        let script = self.lock();
+        let sent = script.records.iter().filter_map(|record| record.commit.as_deref());
+        sent.cloned().collect()
+    }
+
+    /// Does the commits that were kept for [`Fault::Later`], as a request does that arrives late. Their answers go to
+    /// nobody but the test.
+    pub async fn land(&self) -> Vec<Result<(), CommitError>> {
+        let kept = std::mem::take(&mut self.lock().kept);
+        let mut answers = Vec::new();
+        for commit in kept {
+            answers.push(self.inner.commit(commit).await);
+        }
+        answers
+    }
+
+    /// Does a call under the fault that the script has for it. `call` is not polled when it is not to be done.
+    async fn through<T, E: Faulty>(
+        &self,
+        kind: Call,
+        call: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let fault = self.lock().take(kind, None);
+        under(fault, call).await
+    }
+}
+
+async fn under<T, E: Faulty>(
+    fault: Option<Fault>,
+    call: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    match fault {
+        None => call.await,
+        Some(Fault::Before) => Err(E::before()),
+        Some(Fault::Instead | Fault::Later) => Err(E::unknown()),
+        Some(Fault::Corrupt) => Err(E::corrupt()),
+        Some(Fault::After) => {
+            // The answer is lost, whatever it was.
+            let _ = call.await;
+            Err(E::unknown())
+        }
+        Some(Fault::Hold(gate)) => {
+            gate.pass().await;
+            call.await
+        }
+        Some(Fault::HoldAnswer(gate)) => {
+            let answer = call.await;
+            gate.pass().await;
+            answer
+        }
+    }
+}
+
+#[async_trait]
+impl StorageBackendPort for FaultStore {
+    async fn identity(&self) -> Result<StoreIdentity, ReadError> {
+        self.through(Call::Identity, self.inner.identity()).await
+    }
+
+    async fn load(&self, query: &LoadQuery) -> Result<Snapshot, ReadError> {
+        self.through(Call::Load, self.inner.load(query)).await
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<(), CommitError> {
+        let fault = {
+            let mut script = self.lock();
+            let fault = script.take(Call::Commit, Some(&commit));
+            if matches!(fault, Some(Fault::Later)) {
+                script.kept.push(commit.clone());
+            }
+            fault
+        };
+        under(fault, self.inner.commit(commit)).await
+    }
+
+    async fn events(
+        &self,
+        tenant: &TenantId,
+        workflow: &WorkflowId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Event>, ReadError> {
+        let call = self.inner.events(tenant, workflow, after, limit);
+        self.through(Call::Events, call).await
+    }
+
+    async fn open_of(
+        &self,
+        tenant: &TenantId,
+        actor: &Actor,
+        limit: u32,
+    ) -> Result<Vec<Workflow>, ReadError> {
+        self.through(Call::OpenOf, self.inner.open_of(tenant, actor, limit)).await
+    }
+
+    async fn offered_to(
+        &self,
+        tenant: &TenantId,
+        actor: &Actor,
+        limit: u32,
+    ) -> Result<Vec<Workflow>, ReadError> {
+        self.through(Call::OfferedTo, self.inner.offered_to(tenant, actor, limit)).await
+    }
+
+    async fn blocked(&self, tenant: &TenantId, limit: u32) -> Result<Vec<Workflow>, ReadError> {
+        self.through(Call::Blocked, self.inner.blocked(tenant, limit)).await
+    }
+
+    async fn last_completed(
+        &self,
+        tenant: &TenantId,
+        whose: &Recent,
+    ) -> Result<Option<Workflow>, ReadError> {
+        self.through(Call::LastCompleted, self.inner.last_completed(tenant, whose)).await
+    }
+
+    async fn list(&self, query: &ListQuery) -> Result<Page<Workflow>, ReadError> {
+        self.through(Call::List, self.inner.list(query)).await
+    }
+
+    async fn list_locks(
+        &self,
+        tenant: Option<&TenantId>,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<LockRow>, ReadError> {
+        self.through(Call::ListLocks, self.inner.list_locks(tenant, after, limit)).await
+    }
+
+    async fn put_definition(&self, definition: &Definition) -> Result<(), DefinitionError> {
+        self.through(Call::PutDefinition, self.inner.put_definition(definition)).await
+    }
+
+    async fn definition(&self, digest: &Digest) -> Result<Option<Definition>, ReadError> {
+        self.through(Call::Definition, self.inner.definition(digest)).await
+    }
+
+    async fn claim_outbox(&self, claim: &Claim) -> Result<Vec<ClaimedStream>, ReadError> {
+        self.through(Call::ClaimOutbox, self.inner.claim_outbox(claim)).await
+    }
+
+    async fn settle_outbox(&self, settlement: &Settlement) -> Result<(), SettleError> {
+        self.through(Call::SettleOutbox, self.inner.settle_outbox(settlement)).await
+    }
+
+    async fn list_outbox(&self, query: &OutboxQuery) -> Result<Page<OutboxRow>, ReadError> {
+        self.through(Call::ListOutbox, self.inner.list_outbox(query)).await
+    }
+
+    async fn revive_outbox(&self, id: &str, now: Timestamp) -> Result<bool, SettleError> {
+        self.through(Call::ReviveOutbox, self.inner.revive_outbox(id, now)).await
+    }
+
+    async fn claim_deadlines(&self, claim: &Claim) -> Result<Vec<ClaimedDeadline>, ReadError> {
+        self.through(Call::ClaimDeadlines, self.inner.claim_deadlines(claim)).await
+    }
+
+    async fn settle_deadline(&self, claimed: &ClaimedDeadline) -> Result<(), SettleError> {
+        self.through(Call::SettleDeadline, self.inner.settle_deadline(claimed)).await
+    }
+
+    async fn sweep(
+        &self,
+        now: Timestamp,
+        retention_ms: i64,
+        limit: u32,
+    ) -> Result<Swept, SettleError> {
+        self.through(Call::Sweep, self.inner.sweep(now, retention_ms, limit)).await
+    }
+}

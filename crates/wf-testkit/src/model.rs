@@ -1,0 +1,185 @@
+//! The reference model: the storage port in memory, obvious and slow.
+//!
+//! One mutex around one [`State`]; nothing is awaited while it is locked. Every answer is computed by looking at
+//! everything. Backends are compared with it (module `random`), so it must be easier to believe than they are.
+
+mod commit;
+mod fixture;
+mod outbox;
+mod reads;
+mod state;
+
+pub use fixture::ModelFixture;
+pub(crate) use state::{Lease, Queued, State};
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use wf_core::locks::LockRow;
+use wf_core::models::{Actor, Digest, TenantId, Timestamp, Workflow, WorkflowId};
+use wf_core::policy::Definition;
+use wf_core::ports::storage::{
+    Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError, ListQuery,
+    LoadQuery, OpenError, OutboxQuery, OutboxRow, Page, ReadError, Recent, SettleError, Settlement,
+    Snapshot, StorageBackendPort, StoreIdentity, Swept,
+};
+use wf_core::state_machine::Event;
+
+/// A store in memory. A clone is another handle on the same store.
+#[derive(Debug, Clone)]
+pub struct ModelStore {
+    state: Arc<Mutex<State>>,
+}
+
+impl Default for ModelStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ModelStore {
+    /// The schema version that this model knows.
+    pub const SCHEMA: u64 = 1;
+
+    /// A new, empty store. Its identity differs from that of every other store of this process; it is not random.
+    #[must_use]
+    pub fn new() -> Self {
+        static STORES: AtomicU64 = AtomicU64::new(1);
+        let number = STORES.fetch_add(1, Ordering::Relaxed);
+        Self { state: Arc::new(Mutex::new(State::new(number))) }
+    }
+
+    /// Another handle on the same store, as another process would open it.
+    ///
+    /// # Errors
+    /// [`OpenError::NewerSchema`] when the store's schema is newer than [`SCHEMA`](Self::SCHEMA).
+    pub fn reopen(&self) -> Result<Self, OpenError> {
+        let found = self.lock().schema;
+        if found > Self::SCHEMA {
+            let known = Self::SCHEMA;
+            return Err(OpenError::NewerSchema { found, known });
+        }
+        Ok(self.clone())
+    }
+
+    /// Sets the schema version, as a newer build would.
+    pub fn set_schema(&self, version: u64) {
+        self.lock().schema = version;
+    }
+
+    /// The state, for tests that break it on purpose.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing here leaves the state half changed, so a panic of another test's thread does no harm.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl StorageBackendPort for ModelStore {
+    async fn identity(&self) -> Result<StoreIdentity, ReadError> {
+        Ok(self.lock().identity.clone())
+    }
+
+    async fn load(&self, query: &LoadQuery) -> Result<Snapshot, ReadError> {
+        Ok(self.lock().load(query))
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<(), CommitError> {
+        self.lock().commit(commit)
+    }
+
+    async fn events(
+        &self,
+        tenant: &TenantId,
+        workflow: &WorkflowId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Event>, ReadError> {
+        Ok(self.lock().events(tenant, workflow, after, limit))
+    }
+
+    async fn open_of(
+        &self,
+        tenant: &TenantId,
+        actor: &Actor,
+        limit: u32,
+    ) -> Result<Vec<Workflow>, ReadError> {
+        Ok(self.lock().open_of(tenant, actor, limit))
+    }
+
+    async fn offered_to(
+        &self,
+        tenant: &TenantId,
+        actor: &Actor,
+        limit: u32,
+    ) -> Result<Vec<Workflow>, ReadError> {
+        Ok(self.lock().offered_to(tenant, actor, limit))
+    }
+
+    async fn blocked(&self, tenant: &TenantId, limit: u32) -> Result<Vec<Workflow>, ReadError> {
+        Ok(self.lock().blocked(tenant, limit))
+    }
+
+    async fn last_completed(
+        &self,
+        tenant: &TenantId,
+        whose: &Recent,
+    ) -> Result<Option<Workflow>, ReadError> {
+        Ok(self.lock().last_completed(tenant, whose))
+    }
+
+    async fn list(&self, query: &ListQuery) -> Result<Page<Workflow>, ReadError> {
+        Ok(self.lock().list(query))
+    }
+
+    async fn list_locks(
+        &self,
+        tenant: Option<&TenantId>,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<LockRow>, ReadError> {
+        Ok(self.lock().list_locks(tenant, after, limit))
+    }
+
+    async fn put_definition(&self, definition: &Definition) -> Result<(), DefinitionError> {
+        self.lock().put_definition(definition)
+    }
+
+    async fn definition(&self, digest: &Digest) -> Result<Option<Definition>, ReadError> {
+        Ok(self.lock().definitions.get(digest).cloned())
+    }
+
+    async fn claim_outbox(&self, claim: &Claim) -> Result<Vec<ClaimedStream>, ReadError> {
+        Ok(self.lock().claim_outbox(claim))
+    }
+
+    async fn settle_outbox(&self, settlement: &Settlement) -> Result<(), SettleError> {
+        self.lock().settle_outbox(settlement)
+    }
+
+    async fn list_outbox(&self, query: &OutboxQuery) -> Result<Page<OutboxRow>, ReadError> {
+        Ok(self.lock().list_outbox(query))
+    }
+
+    async fn revive_outbox(&self, id: &str, now: Timestamp) -> Result<bool, SettleError> {
+        Ok(self.lock().revive_outbox(id, now))
+    }
+
+    async fn claim_deadlines(&self, claim: &Claim) -> Result<Vec<ClaimedDeadline>, ReadError> {
+        Ok(self.lock().claim_deadlines(claim))
+    }
+
+    async fn settle_deadline(&self, claimed: &ClaimedDeadline) -> Result<(), SettleError> {
+        self.lock().settle_deadline(claimed)
+    }
+
+    async fn sweep(
+        &self,
+        now: Timestamp,
+        retention_ms: i64,
+        limit: u32,
+    ) -> Result<Swept, SettleError> {
+        Ok(self.lock().sweep(now, retention_ms, limit))
+    }
+}
