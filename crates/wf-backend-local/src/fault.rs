@@ -1,0 +1,216 @@
+//! The only mapping of SQLite and sqlx errors to the errors of the port.
+//!
+//! Before COMMIT was sent nothing is applied: `Unavailable`. Once it was sent, an error leaves the outcome open, since
+//! SQLite may have written the commit although it says otherwise: `Ambiguous`. A damaged file is `Corrupt`, never
+//! repaired and never made anew.
+
+use std::sync::Arc;
+
+use sqlx::error::DatabaseError;
+use thiserror::Error;
+use wf_core::ports::{CommitError, DefinitionError, OpenError, ReadError, SettleError};
+
+/// Why the store did not do what was asked; the source of the port's errors.
+#[derive(Debug, Clone, Error)]
+pub enum Trouble {
+    /// `SQLITE_BUSY`: another process writes, for longer than the store waits.
+    #[error("another process holds the write lock of the database file")]
+    Busy(#[source] Arc<sqlx::Error>),
+    /// `SQLITE_FULL`, or no space left on the device.
+    #[error("the disk is full: free some space, the store goes on by itself")]
+    Full(#[source] Arc<sqlx::Error>),
+    /// `SQLITE_READONLY`.
+    #[error("the database file cannot be written")]
+    ReadOnly(#[source] Arc<sqlx::Error>),
+    /// `SQLITE_IOERR` and its kind.
+    #[error("the disk reported an error")]
+    Io(#[source] Arc<sqlx::Error>),
+    /// `SQLITE_CONSTRAINT` and its kind: the fault of one record, not of the store.
+    #[error("the database refused a record")]
+    Refused(#[source] Arc<sqlx::Error>),
+    /// Anything else that SQLite or its driver says.
+    #[error("the database did not answer")]
+    Other(#[source] Arc<sqlx::Error>),
+    /// The read took too long.
+    #[error("the read took longer than {ms} ms")]
+    Slow {
+        /// The limit.
+        ms: u64,
+    },
+    /// The file under the store is not the one that was opened.
+    #[error(
+        "the database file was replaced or deleted while in use: stop the server, put the file back or restore a backup, start again"
+    )]
+    Replaced,
+    /// Another build changed the schema of the open file.
+    #[error("the schema of the database changed while in use: start this build again")]
+    SchemaChanged,
+    /// Too many commits wait already.
+    #[error("too many commits are waiting")]
+    QueueFull,
+    /// The store was closed, or is being closed.
+    #[error("the store is closed")]
+    Closed,
+    /// The writer stopped in the middle of this commit.
+    #[error("the writer stopped in the middle of the commit")]
+    WriterLost,
+    /// What was asked contradicts itself; a bug of the caller.
+    #[error("the request is not well formed: {0}")]
+    Malformed(&'static str),
+    /// A cursor that this store did not make.
+    #[error("not a cursor of this store")]
+    BadCursor,
+}
+
+/// What kind of error it is, told from SQLite's primary code (<https://sqlite.org/rescode.html>).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Busy,
+    Full,
+    ReadOnly,
+    Io,
+    Corrupt,
+    NotADatabase,
+    OneRecord,
+    Unreadable,
+    Other,
+}
+
+fn primary_code(error: &dyn DatabaseError) -> Option<i32> {
+    Some(error.code()?.parse::<i32>().ok()? & 0xff)
+}
+
+fn kind(error: &sqlx::Error) -> Kind {
+    if let sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) = error {
+        return Kind::Unreadable;
+    }
+    let Some(code) = error.as_database_error().and_then(|e| primary_code(e)) else {
+        return Kind::Other;
+    };
+    match code {
+        // BUSY, LOCKED, PROTOCOL (a lock that could not be had)
+        5 | 6 | 15 => Kind::Busy,
+        13 => Kind::Full,
+        8 => Kind::ReadOnly,
+        // IOERR, CANTOPEN
+        10 | 14 => Kind::Io,
+        11 => Kind::Corrupt,
+        26 => Kind::NotADatabase,
+        // TOOBIG, CONSTRAINT, MISMATCH
+        18..=20 => Kind::OneRecord,
+        _ => Kind::Other,
+    }
+}
+
+fn trouble(error: sqlx::Error) -> Result<Trouble, String> {
+    let kind = kind(&error);
+    let source = Arc::new(error);
+    Ok(match kind {
+        Kind::Busy => Trouble::Busy(source),
+        Kind::Full => Trouble::Full(source),
+        Kind::ReadOnly => Trouble::ReadOnly(source),
+        Kind::Io => Trouble::Io(source),
+        Kind::OneRecord => Trouble::Refused(source),
+        Kind::Other => Trouble::Other(source),
+        Kind::Corrupt => return Err("the database file is corrupt".to_owned()),
+        Kind::NotADatabase => return Err("the file is not a SQLite database".to_owned()),
+        Kind::Unreadable => return Err(format!("a row cannot be read ({source})")),
+    })
+}
+
+/// A write that did not succeed, told to everybody whose work was in it.
+#[derive(Debug, Clone)]
+pub(crate) enum Failure {
+    /// COMMIT was not sent.
+    NotApplied(Trouble),
+    /// COMMIT was sent, or nobody knows.
+    Unknown(Trouble),
+    /// The file is damaged; COMMIT was not sent.
+    Corrupt(String),
+}
+
+impl Failure {
+    /// An error before COMMIT was sent.
+    pub(crate) fn before_commit(error: sqlx::Error) -> Self {
+        match trouble(error) {
+            Ok(trouble) => Self::NotApplied(trouble),
+            Err(what) => Self::Corrupt(what),
+        }
+    }
+
+    /// An error of COMMIT itself.
+    pub(crate) fn at_commit(error: sqlx::Error) -> Self {
+        let error = match trouble(error) {
+            Ok(trouble) => trouble,
+            Err(what) => Trouble::Other(Arc::new(sqlx::Error::Protocol(what))),
+        };
+        Self::Unknown(error)
+    }
+
+    /// True when one of the records may be at fault and the others may pass without it.
+    pub(crate) fn may_be_one_records(&self) -> bool {
+        matches!(self, Self::NotApplied(Trouble::Refused(_) | Trouble::Other(_)))
+    }
+
+    /// As the answer to a commit. `after_ms` is when to try again.
+    pub(crate) fn into_commit_error(self, after_ms: Option<i64>) -> CommitError {
+        match self {
+            Self::NotApplied(trouble) => {
+                CommitError::Unavailable { after_ms, source: trouble.into() }
+            }
+            Self::Unknown(trouble) => CommitError::Ambiguous { source: trouble.into() },
+            Self::Corrupt(what) => CommitError::Corrupt { what },
+        }
+    }
+
+    /// As the answer to work that answers like a read.
+    pub(crate) fn into_read_error(self) -> ReadError {
+        match self {
+            Self::NotApplied(trouble) | Self::Unknown(trouble) => {
+                ReadError::Unavailable { source: trouble.into() }
+            }
+            Self::Corrupt(what) => ReadError::Corrupt { what },
+        }
+    }
+
+    /// As the answer to a settlement, a revival or a sweep.
+    pub(crate) fn into_settle_error(self) -> SettleError {
+        SettleError::Unavailable { source: self.into_source() }
+    }
+
+    /// As the answer to a definition.
+    pub(crate) fn into_definition_error(self) -> DefinitionError {
+        DefinitionError::Unavailable { source: self.into_source() }
+    }
+
+    fn into_source(self) -> wf_core::ports::Source {
+        match self {
+            Self::NotApplied(trouble) | Self::Unknown(trouble) => trouble.into(),
+            Self::Corrupt(what) => what.into(),
+        }
+    }
+}
+
+/// An error of a read.
+pub(crate) fn read_error(error: sqlx::Error) -> ReadError {
+    Failure::before_commit(error).into_read_error()
+}
+
+/// A stored thing that cannot be read.
+pub(crate) fn unreadable(what: &str, why: impl std::fmt::Display) -> sqlx::Error {
+    sqlx::Error::Decode(format!("{what}: {why}").into())
+}
+
+/// An error while opening `path`.
+pub(crate) fn open_error(path: &std::path::Path, error: sqlx::Error) -> OpenError {
+    let path = path.display();
+    match trouble(error) {
+        Ok(Trouble::ReadOnly(_)) => OpenError::Refused {
+            message: format!("{path} cannot be written: make it and its directory writable"),
+        },
+        Ok(trouble) => OpenError::Unavailable { source: trouble.into() },
+        Err(what) => OpenError::Corrupt {
+            what: format!("{path}: {what}; restore a backup, or give another path"),
+        },
+    }
+}

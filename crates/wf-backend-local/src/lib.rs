@@ -1,0 +1,31 @@
+//! The storage backend in one SQLite file: every acknowledged commit is on the disk.
+//!
+//! ```text
+//! LocalStore ── reads ──▶ queries (pool, one statement each)
+//!     │
+//!     └──── writes ──▶ queue ──▶ writer (one task, one connection, group commit) ──▶ the file ◀── checkpoint
+//! ```
+//!
+//! Modules in reading order: `config`, `open` (with `place`, `schema`, `connection`), [`LocalStore`] in `store`,
+//! `codec` (row ↔ domain), `queries` and `writer` (all SQL), `fault` (the only mapping of SQLite's errors),
+//! `checkpoint`, `backup`, `restore`.
+
+mod backup;
+mod checkpoint;
+mod codec;
+mod config;
+mod connection;
+mod fault;
+mod open;
+mod place;
+mod queries;
+mod schema;
+mod shared;
+mod store;
+mod writer;
+
+pub use backup::{BackupError, BackupReport};
+pub use config::LocalConfig;
+pub use fault::Trouble;
+pub use open::{MigrateReport, Opened, migrate};
+pub use store::LocalStore;

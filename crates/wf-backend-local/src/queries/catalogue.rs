@@ -1,0 +1,44 @@
+//! Definitions, and what the store is known by.
+
+use wf_core::models::Digest;
+use wf_core::policy::Definition;
+use wf_core::ports::{ReadError, StoreIdentity};
+use wf_core::state_machine::Secret;
+
+use super::Readers;
+use crate::codec::decode::{self, Columns};
+
+/// Digest.
+pub(crate) const DEFINITION: &str = "
+SELECT digest, procedure_id, version, title, document FROM definitions WHERE digest = ?1";
+
+const IDENTITY: &str = "
+SELECT s.id, k.secret FROM store s CROSS JOIN secrets k WHERE s.one = 1 ORDER BY k.number DESC";
+
+/// The definition with this digest.
+pub(crate) async fn definition(
+    readers: &Readers,
+    digest: &Digest,
+) -> Result<Option<Definition>, ReadError> {
+    let ask = sqlx::query(DEFINITION).bind(digest.as_str());
+    let found = readers.decoded(ask, |row| decode::definition(&mut Columns::new(row, 0))).await?;
+    Ok(found.into_iter().next())
+}
+
+/// Id and keys of the store.
+pub(crate) async fn identity(readers: &Readers) -> Result<StoreIdentity, ReadError> {
+    let rows = readers
+        .decoded(sqlx::query(IDENTITY), |row| {
+            let mut columns = Columns::new(row, 0);
+            let id = columns.text()?.to_owned();
+            Ok((id, Secret::new(columns.next()?)))
+        })
+        .await?;
+    let Some((id, _)) = rows.first() else {
+        return Err(ReadError::Corrupt { what: "the store has no identity".to_owned() });
+    };
+    Ok(StoreIdentity {
+        id: id.clone(),
+        secrets: rows.iter().map(|(_, secret)| secret.clone()).collect(),
+    })
+}

@@ -1,0 +1,146 @@
+//! What the store's handle, its writer and its checkpointer share: configuration, the files, and how it is doing.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::config::LocalConfig;
+use crate::fault::{Failure, Trouble};
+use crate::place::Footprint;
+
+/// Shared by all parts of an open store.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// How it was opened, with an absolute path.
+    pub(crate) config: LocalConfig,
+    /// The database file as it was opened.
+    pub(crate) footprint: Footprint,
+    /// How it is doing.
+    pub(crate) health: Health,
+    /// Faults that a test asked for.
+    #[cfg(test)]
+    pub(crate) failpoints: crate::writer::failpoint::Failpoints,
+}
+
+impl Shared {
+    /// Of a store that was just opened.
+    pub(crate) fn new(config: LocalConfig, footprint: Footprint) -> Self {
+        Self {
+            config,
+            footprint,
+            health: Health::default(),
+            #[cfg(test)]
+            failpoints: crate::writer::failpoint::Failpoints::default(),
+        }
+    }
+
+    /// When a commit that was not applied may be tried again, in milliseconds; unknown when only a person can help.
+    pub(crate) fn after_ms(&self, failure: &Failure) -> Option<i64> {
+        let Failure::NotApplied(trouble) = failure else {
+            return None;
+        };
+        match trouble {
+            Trouble::Busy(_) => Some(250),
+            Trouble::Full(_) | Trouble::Io(_) | Trouble::Other(_) => Some(1_000),
+            Trouble::QueueFull => Some(self.health.batch_ms().saturating_mul(2).clamp(20, 2_000)),
+            Trouble::ReadOnly(_)
+            | Trouble::Refused(_)
+            | Trouble::Slow { .. }
+            | Trouble::Replaced
+            | Trouble::SchemaChanged
+            | Trouble::Closed
+            | Trouble::WriterLost
+            | Trouble::Malformed(_)
+            | Trouble::BadCursor => None,
+        }
+    }
+}
+
+/// How the store is doing, for readiness and metrics.
+#[derive(Debug)]
+pub(crate) struct Health {
+    writable: AtomicBool,
+    batches: AtomicU64,
+    batch_ms: AtomicU64,
+    wal_bytes: AtomicU64,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self {
+            writable: AtomicBool::new(true),
+            batches: AtomicU64::new(0),
+            batch_ms: AtomicU64::new(0),
+            wal_bytes: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Health {
+    /// The last write succeeded.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.writable.load(Ordering::Relaxed)
+    }
+
+    /// Batches committed so far.
+    pub(crate) fn batches(&self) -> u64 {
+        self.batches.load(Ordering::Relaxed)
+    }
+
+    /// A batch of `jobs` jobs was committed.
+    pub(crate) fn wrote(&self, jobs: usize, took: Duration) {
+        self.writable.store(true, Ordering::Relaxed);
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        // A moving average over about eight batches, rounded up.
+        let before = self.batch_ms.load(Ordering::Relaxed);
+        let average = before.saturating_mul(7).saturating_add(ms).div_ceil(8);
+        self.batch_ms.store(average, Ordering::Relaxed);
+        let size = u32::try_from(jobs).unwrap_or(u32::MAX);
+        metrics::histogram!("checkpoint_commit_batch_size").record(f64::from(size));
+        metrics::histogram!("checkpoint_commit_seconds").record(took.as_secs_f64());
+    }
+
+    /// A batch was not committed.
+    pub(crate) fn failed(&self, failure: &Failure) {
+        if !matches!(failure, Failure::NotApplied(Trouble::Refused(_))) {
+            self.writable.store(false, Ordering::Relaxed);
+        }
+        let kind = match failure {
+            Failure::NotApplied(_) => "not_applied",
+            Failure::Unknown(_) => "unknown",
+            Failure::Corrupt(_) => "corrupt",
+        };
+        metrics::counter!("checkpoint_commit_failures", "outcome" => kind).increment(1);
+    }
+
+    /// The writer panicked.
+    pub(crate) fn writer_panicked(&self) {
+        self.writable.store(false, Ordering::Relaxed);
+        metrics::counter!("checkpoint_writer_panics").increment(1);
+    }
+
+    /// Average time of a batch, in milliseconds, rounded up.
+    pub(crate) fn batch_ms(&self) -> i64 {
+        i64::try_from(self.batch_ms.load(Ordering::Relaxed)).unwrap_or(i64::MAX)
+    }
+
+    /// Jobs that wait.
+    pub(crate) fn queue_depth(&self, jobs: usize) {
+        let jobs = u32::try_from(jobs).unwrap_or(u32::MAX);
+        metrics::gauge!("checkpoint_commit_queue_depth").set(f64::from(jobs));
+    }
+
+    /// The size of the write-ahead log when it was last looked at, in bytes.
+    pub(crate) fn wal_bytes(&self) -> u64 {
+        self.wal_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The size of the write-ahead log.
+    pub(crate) fn saw_wal(&self, bytes: u64) {
+        self.wal_bytes.store(bytes, Ordering::Relaxed);
+        // Exact up to 4 GiB, and nobody compares single bytes beyond.
+        let mib = u32::try_from(bytes >> 20).unwrap_or(u32::MAX);
+        let rest = u32::try_from(bytes & 0xf_ffff).unwrap_or(0);
+        metrics::gauge!("checkpoint_wal_bytes").set(f64::from(mib) * 1_048_576.0 + f64::from(rest));
+    }
+}

@@ -1,0 +1,321 @@
+//! The store's handle: the port, method by method. Reads go to the readers, writes into the writer's queue.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::AbortHandle;
+use wf_core::locks::LockRow;
+use wf_core::models::{Actor, Digest, TenantId, Timestamp, Workflow, WorkflowId};
+use wf_core::policy::Definition;
+use wf_core::ports::{
+    Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError, ListQuery,
+    LoadQuery, OpenError, OutboxQuery, OutboxRow, Page, ReadError, Recent, SettleError, Settlement,
+    Snapshot, StorageBackendPort, StoreIdentity, Swept,
+};
+use wf_core::state_machine::Event;
+
+use crate::backup::{self, BackupError, BackupReport};
+use crate::codec::encode::Prepared;
+use crate::config::LocalConfig;
+use crate::fault::{Failure, Trouble};
+use crate::open::{self, Opened};
+use crate::place::InUse;
+use crate::queries::{Readers, catalogue, events, load, locks, outbox, workflows};
+use crate::shared::Shared;
+use crate::writer::job::{Done, Job, Task};
+use crate::{checkpoint, writer};
+
+/// A SQLite store. Cheap to clone; all clones are one store. When the last one is dropped the writer finishes what
+/// waits and ends; [`close`](Self::close) waits for that.
+#[derive(Debug, Clone)]
+pub struct LocalStore {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    readers: Readers,
+    queue: mpsc::Sender<Job>,
+    checkpointer: AbortHandle,
+    /// Says to others that the file is in use, as long as there is a handle.
+    _in_use: InUse,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.checkpointer.abort();
+    }
+}
+
+impl LocalStore {
+    /// Opens the store, creating the file and migrating it as needed. Must be called within a tokio runtime, which then
+    /// runs the writer.
+    ///
+    /// # Errors
+    /// [`OpenError`]; its message says what to do.
+    pub async fn open(config: LocalConfig) -> Result<Opened, OpenError> {
+        open::open(config).await
+    }
+
+    /// Opens a store that is there and has the schema of this build: for commands, which must not create a file by
+    /// mistake. A server may have it open at the same time.
+    ///
+    /// # Errors
+    /// [`OpenError`]; its message says what to do.
+    pub async fn open_existing(config: LocalConfig) -> Result<Self, OpenError> {
+        open::open_existing(config).await
+    }
+
+    /// Copies the store, as it is at one instant, into a new file, while it is in use.
+    ///
+    /// # Errors
+    /// [`BackupError`]; nothing is left behind at `to`.
+    pub async fn backup(&self, to: &Path) -> Result<BackupReport, BackupError> {
+        backup::copy(&self.inner.shared.config, to).await
+    }
+
+    /// Refuses new commits, finishes those that wait, carries the log over and closes the files. Other handles answer
+    /// `Unavailable` from then on.
+    pub async fn close(self) {
+        self.inner.checkpointer.abort();
+        let (done, closed) = oneshot::channel();
+        if self.inner.queue.send(Job::Close(done)).await.is_ok() {
+            // An error means that the writer is gone already.
+            let _ = closed.await;
+        }
+        self.inner.readers.close().await;
+    }
+
+    /// True while the last write succeeded and the file is still the one that was opened; what readiness asks.
+    #[must_use]
+    pub fn is_healthy(&self) -> bool {
+        self.inner.shared.health.is_writable()
+            && self.inner.shared.footprint.is_unchanged()
+            && !self.inner.queue.is_closed()
+    }
+
+    /// Size of the write-ahead log when it was last looked at, in bytes.
+    #[must_use]
+    pub fn wal_bytes(&self) -> u64 {
+        self.inner.shared.health.wal_bytes()
+    }
+
+    /// Commits and other writes that wait for the writer.
+    #[must_use]
+    pub fn queue_depth(&self) -> usize {
+        let queue = &self.inner.queue;
+        queue.max_capacity().saturating_sub(queue.capacity())
+    }
+
+    /// How the store was opened.
+    #[must_use]
+    pub fn config(&self) -> &LocalConfig {
+        &self.inner.shared.config
+    }
+
+    /// Starts the parts of an open store.
+    pub(crate) fn start(shared: Shared, readers: Readers, in_use: InUse) -> Self {
+        let shared = Arc::new(shared);
+        let (queue, jobs) = mpsc::channel(shared.config.queue_max.max(1));
+        writer::spawn(Arc::clone(&shared), jobs);
+        let checkpointing = checkpoint::run(Arc::clone(&shared), queue.downgrade());
+        let checkpointer = tokio::spawn(checkpointing).abort_handle();
+        Self { inner: Arc::new(Inner { shared, readers, queue, checkpointer, _in_use: in_use }) }
+    }
+
+    /// Reads the identity, to find out that the file can be read.
+    pub(crate) async fn first_look(&self) -> Result<(), OpenError> {
+        match self.identity().await {
+            Ok(_) => Ok(()),
+            Err(ReadError::Unavailable { source }) => Err(OpenError::Unavailable { source }),
+            Err(ReadError::Corrupt { what }) => Err(OpenError::Corrupt { what }),
+        }
+    }
+
+    /// For tests that ask for faults.
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.inner.shared
+    }
+
+    /// Puts a job into the queue, at once or not at all.
+    fn enqueue(&self, job: Job) -> Result<(), Failure> {
+        use mpsc::error::TrySendError;
+        self.inner.queue.try_send(job).map_err(|e| {
+            Failure::NotApplied(match e {
+                TrySendError::Full(_) => Trouble::QueueFull,
+                TrySendError::Closed(_) => Trouble::Closed,
+            })
+        })
+    }
+
+    async fn task(&self, task: Task) -> Result<Done, Failure> {
+        let (reply, answer) = oneshot::channel();
+        self.enqueue(Job::Task(Box::new(task), reply))?;
+        answer.await.unwrap_or(Err(Failure::Unknown(Trouble::WriterLost)))
+    }
+}
+
+/// A task was answered with what another task does; never happens.
+fn mismatch() -> Failure {
+    Failure::Unknown(Trouble::WriterLost)
+}
+
+#[async_trait]
+impl StorageBackendPort for LocalStore {
+    async fn identity(&self) -> Result<StoreIdentity, ReadError> {
+        catalogue::identity(&self.inner.readers).await
+    }
+
+    async fn load(&self, query: &LoadQuery) -> Result<Snapshot, ReadError> {
+        load::load(&self.inner.readers, query).await
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<(), CommitError> {
+        let prepared = Box::new(Prepared::new(commit)?);
+        let (reply, answer) = oneshot::channel();
+        self.enqueue(Job::Commit(prepared, reply)).map_err(|failure| {
+            let after_ms = self.inner.shared.after_ms(&failure);
+            failure.into_commit_error(after_ms)
+        })?;
+        // From here on the commit happens or not, whether or not anybody waits for it.
+        answer
+            .await
+            .unwrap_or_else(|_| Err(Failure::Unknown(Trouble::WriterLost).into_commit_error(None)))
+    }
+
+    async fn events(
+        &self,
+        tenant: &TenantId,
+        workflow: &WorkflowId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Event>, ReadError> {
+        events::events(&self.inner.readers, tenant, workflow, after, limit).await
+    }
+
+    async fn open_of(
+        &self,
+        tenant: &TenantId,
+        actor: &Actor,
+        limit: u32,
+    ) -> Result<Vec<Workflow>, ReadError> {
+        workflows::open_of(&self.inner.readers, tenant, actor, limit).await
+    }
+
+    async fn offered_to(
+        &self,
+        tenant: &TenantId,
+        actor: &Actor,
+        limit: u32,
+    ) -> Result<Vec<Workflow>, ReadError> {
+        workflows::offered_to(&self.inner.readers, tenant, actor, limit).await
+    }
+
+    async fn blocked(&self, tenant: &TenantId, limit: u32) -> Result<Vec<Workflow>, ReadError> {
+        workflows::blocked(&self.inner.readers, tenant, limit).await
+    }
+
+    async fn last_completed(
+        &self,
+        tenant: &TenantId,
+        whose: &Recent,
+    ) -> Result<Option<Workflow>, ReadError> {
+        workflows::last_completed(&self.inner.readers, tenant, whose).await
+    }
+
+    async fn list(&self, query: &ListQuery) -> Result<Page<Workflow>, ReadError> {
+        workflows::list(&self.inner.readers, query).await
+    }
+
+    async fn list_locks(
+        &self,
+        tenant: Option<&TenantId>,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<LockRow>, ReadError> {
+        locks::list(&self.inner.readers, tenant, after, limit).await
+    }
+
+    async fn put_definition(&self, definition: &Definition) -> Result<(), DefinitionError> {
+        match self.task(Task::PutDefinition(definition.clone())).await {
+            Ok(Done::Definition(None)) => Ok(()),
+            Ok(Done::Definition(Some(existing))) => Err(DefinitionError::Changed { existing }),
+            Ok(_) => Err(mismatch().into_definition_error()),
+            Err(failure) => Err(failure.into_definition_error()),
+        }
+    }
+
+    async fn definition(&self, digest: &Digest) -> Result<Option<Definition>, ReadError> {
+        catalogue::definition(&self.inner.readers, digest).await
+    }
+
+    async fn claim_outbox(&self, claim: &Claim) -> Result<Vec<ClaimedStream>, ReadError> {
+        if !outbox::any_stream_due(&self.inner.readers, claim).await? {
+            return Ok(Vec::new());
+        }
+        match self.task(Task::ClaimOutbox(claim.clone())).await {
+            Ok(Done::Streams(streams)) => Ok(streams),
+            Ok(_) => Err(mismatch().into_read_error()),
+            Err(failure) => Err(failure.into_read_error()),
+        }
+    }
+
+    async fn settle_outbox(&self, settlement: &Settlement) -> Result<(), SettleError> {
+        settled(self.task(Task::SettleOutbox(settlement.clone())).await)
+    }
+
+    async fn list_outbox(&self, query: &OutboxQuery) -> Result<Page<OutboxRow>, ReadError> {
+        outbox::list(&self.inner.readers, query).await
+    }
+
+    async fn revive_outbox(&self, id: &str, now: Timestamp) -> Result<bool, SettleError> {
+        let id = id.to_owned();
+        match self.task(Task::ReviveOutbox { id, now }).await {
+            Ok(Done::Revived(found)) => Ok(found),
+            Ok(_) => Err(mismatch().into_settle_error()),
+            Err(failure) => Err(failure.into_settle_error()),
+        }
+    }
+
+    async fn claim_deadlines(&self, claim: &Claim) -> Result<Vec<ClaimedDeadline>, ReadError> {
+        if !outbox::any_deadline_due(&self.inner.readers, claim).await? {
+            return Ok(Vec::new());
+        }
+        match self.task(Task::ClaimDeadlines(claim.clone())).await {
+            Ok(Done::Deadlines(deadlines)) => Ok(deadlines),
+            Ok(_) => Err(mismatch().into_read_error()),
+            Err(failure) => Err(failure.into_read_error()),
+        }
+    }
+
+    async fn settle_deadline(&self, claimed: &ClaimedDeadline) -> Result<(), SettleError> {
+        settled(self.task(Task::SettleDeadline(claimed.clone())).await)
+    }
+
+    async fn sweep(
+        &self,
+        now: Timestamp,
+        retention_ms: i64,
+        limit: u32,
+    ) -> Result<Swept, SettleError> {
+        let task = Task::Sweep { now, retention_ms, limit };
+        match self.task(task).await {
+            Ok(Done::Swept(swept)) => Ok(swept),
+            Ok(_) => Err(mismatch().into_settle_error()),
+            Err(failure) => Err(failure.into_settle_error()),
+        }
+    }
+}
+
+fn settled(outcome: Result<Done, Failure>) -> Result<(), SettleError> {
+    match outcome {
+        Ok(Done::Settled(true)) => Ok(()),
+        Ok(Done::Settled(false)) => Err(SettleError::LeaseLost),
+        Ok(_) => Err(mismatch().into_settle_error()),
+        Err(failure) => Err(failure.into_settle_error()),
+    }
+}

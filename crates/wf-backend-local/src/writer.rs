@@ -1,0 +1,202 @@
+//! Group commit: one task owns the one connection that writes.
+//!
+//! It takes whatever waits in the queue (at most [`BATCH_MAX`], no artificial delay), opens a `BEGIN IMMEDIATE`
+//! transaction, reads in it what the conditions need, judges each commit in order against that and the ones before it,
+//! writes all that hold with set-based statements, and commits: one fsync for all. Every answer, refusals included,
+//! goes out after COMMIT, since a refusal may rest on a commit of the same batch.
+//!
+//! - Nothing is remembered between batches but the connection: other processes write to the file too.
+//! - Any error throws the connection away. SQLite rolls back by itself after a full disk or an I/O error, which the
+//!   driver does not notice: it would stay inside a transaction for ever.
+//! - An error before COMMIT was sent means that nothing is applied. If it may be the fault of one record, the batch
+//!   runs again one job per transaction, so that only that one fails.
+//! - An error of COMMIT leaves the outcome of the whole batch open.
+//! - Callers only hold the receiving end of an answer; when they go away nothing is cancelled.
+//!
+//! Files: [`job`] (what waits in the queue), [`judge`] (conditions, pure), [`sheet`] and [`statements`] (set-based SQL),
+//! [`apply`] (a batch of commits), [`tasks`] (all other writes).
+
+pub(crate) mod apply;
+#[cfg(test)]
+pub(crate) mod failpoint;
+pub(crate) mod job;
+pub(crate) mod judge;
+pub(crate) mod sheet;
+pub(crate) mod statements;
+pub(crate) mod tasks;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sqlx::{Connection as _, SqliteConnection};
+use tokio::sync::{Mutex, mpsc, oneshot};
+
+use crate::connection;
+use crate::fault::{Failure, Trouble};
+use crate::place::Footprint;
+use crate::shared::Shared;
+
+use job::{Answer, Job};
+use sheet::SqlCache;
+
+/// Jobs of one transaction at most.
+pub(crate) const BATCH_MAX: usize = 128;
+
+/// How long closing may take before it is given up; a checkpoint that waits for a reader, for example.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The queue, shared by a writer and the one that takes over if it panics.
+type Queue = Arc<Mutex<mpsc::Receiver<Job>>>;
+
+/// Starts the writer. It ends when every sender is gone, or after [`Job::Close`].
+pub(crate) fn spawn(shared: Arc<Shared>, queue: mpsc::Receiver<Job>) {
+    let queue = Arc::new(Mutex::new(queue));
+    tokio::spawn(async move {
+        loop {
+            let writer =
+                Writer { shared: Arc::clone(&shared), live: None, sql: SqlCache::default() };
+            match tokio::spawn(writer.run(Arc::clone(&queue))).await {
+                Ok(()) => return,
+                // Jobs of the batch in hand lost their answer, which is told to them as an unknown outcome. A panic is
+                // a bug; the next batch gets a new writer with a new connection.
+                Err(error) if error.is_panic() => {
+                    shared.health.writer_panicked();
+                    tracing::error!(%error, "the writer of the store panicked; starting another");
+                }
+                Err(_cancelled) => return,
+            }
+        }
+    });
+}
+
+/// The connection that writes, and the files it has open.
+#[derive(Debug)]
+struct Live {
+    conn: SqliteConnection,
+    footprint: Footprint,
+}
+
+#[derive(Debug)]
+struct Writer {
+    shared: Arc<Shared>,
+    live: Option<Live>,
+    sql: SqlCache,
+}
+
+impl Writer {
+    async fn run(mut self, queue: Queue) {
+        let mut queue = queue.lock().await;
+        let mut closed: Option<oneshot::Sender<()>> = None;
+        while let Some(first) = queue.recv().await {
+            let mut jobs = Vec::new();
+            let mut next = Some(first);
+            while let Some(job) = next {
+                match job {
+                    Job::Close(done) => {
+                        // What is in the queue already is still done; nothing more gets in.
+                        queue.close();
+                        closed = Some(done);
+                    }
+                    Job::Commit(..) | Job::Task(..) => jobs.push(job),
+                }
+                next = (jobs.len() < BATCH_MAX).then(|| queue.try_recv().ok()).flatten();
+            }
+            self.shared.health.queue_depth(queue.len());
+            if !jobs.is_empty() {
+                self.batch(jobs).await;
+            }
+        }
+        if tokio::time::timeout(CLOSE_TIMEOUT, self.close()).await.is_err() {
+            tracing::warn!(
+                "the store was not closed in time; its log is carried over at the next start"
+            );
+        }
+        if let Some(done) = closed {
+            // Whoever asked may be gone.
+            let _ = done.send(());
+        }
+    }
+
+    async fn batch(&mut self, jobs: Vec<Job>) {
+        let start = Instant::now();
+        let count = jobs.len();
+        let outcome = self.attempt(&jobs).await;
+        match outcome {
+            Ok(answers) => {
+                self.shared.health.wrote(count, start.elapsed());
+                for (job, answer) in jobs.into_iter().zip(answers) {
+                    job.answer(answer);
+                }
+            }
+            Err(failure) if count > 1 && failure.may_be_one_records() => {
+                tracing::warn!(?failure, count, "a batch failed; running it one by one");
+                for job in jobs {
+                    Box::pin(self.batch(vec![job])).await;
+                }
+            }
+            Err(failure) => {
+                self.shared.health.failed(&failure);
+                tracing::error!(?failure, count, "a batch failed");
+                let after_ms = self.shared.after_ms(&failure);
+                for job in jobs {
+                    job.fail(failure.clone(), after_ms);
+                }
+            }
+        }
+    }
+
+    /// Runs the jobs in one transaction. The connection comes back only after a success.
+    async fn attempt(&mut self, jobs: &[Job]) -> Result<Vec<Answer>, Failure> {
+        if !self.shared.footprint.is_unchanged() {
+            return Err(Failure::NotApplied(Trouble::Replaced));
+        }
+        let mut live = match self.live.take() {
+            Some(live) => live,
+            None => self.connect().await.map_err(Failure::before_commit)?,
+        };
+        if !live.footprint.is_unchanged() {
+            return Err(Failure::NotApplied(Trouble::Replaced));
+        }
+        let answers = self.transact(&mut live.conn, jobs).await?;
+        self.live = Some(live);
+        Ok(answers)
+    }
+
+    async fn connect(&self) -> Result<Live, sqlx::Error> {
+        let config = &self.shared.config;
+        let mut conn = connection::open_writing(config).await?;
+        // Reading makes SQLite open the log and its index, which have names only then.
+        connection::int(&mut conn, "PRAGMA user_version").await?;
+        let footprint = Footprint::of([config.wal_path(), config.shm_path()]);
+        Ok(Live { conn, footprint })
+    }
+
+    async fn transact(
+        &mut self,
+        conn: &mut SqliteConnection,
+        jobs: &[Job],
+    ) -> Result<Vec<Answer>, Failure> {
+        #[cfg(test)]
+        self.shared.failpoints.before(conn).await;
+        let mut tx = conn.begin_with("BEGIN IMMEDIATE").await.map_err(Failure::before_commit)?;
+        let answers = apply::apply(&mut tx, jobs, &mut self.sql).await?;
+        #[cfg(test)]
+        self.shared.failpoints.in_transaction();
+        tx.commit().await.map_err(Failure::at_commit)?;
+        #[cfg(test)]
+        self.shared.failpoints.after_commit();
+        Ok(answers)
+    }
+
+    async fn close(&mut self) {
+        let Some(mut live) = self.live.take() else {
+            return;
+        };
+        if let Err(error) = crate::checkpoint::truncate(&mut live.conn).await {
+            tracing::warn!(%error, "the last checkpoint did not succeed");
+        }
+        if let Err(error) = live.conn.close().await {
+            tracing::warn!(%error, "the connection that writes did not close");
+        }
+    }
+}

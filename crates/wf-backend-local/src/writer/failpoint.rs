@@ -1,0 +1,68 @@
+//! Faults that unit tests ask the writer for. Not compiled into the crate otherwise.
+#![expect(clippy::panic, reason = "a test asks for a panic")]
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use sqlx::SqliteConnection;
+
+/// What goes wrong in the next transaction that has this fault at its head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// COMMIT answers an error and SQLite rolls back, as after a failed fsync.
+    CommitFails,
+    /// The file may not grow beyond this many pages.
+    PagesMax(u32),
+    /// The writer panics before COMMIT.
+    PanicBeforeCommit,
+    /// The writer panics between COMMIT and the answers.
+    PanicAfterCommit,
+}
+
+/// Faults to come, one per transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Failpoints {
+    queue: Mutex<VecDeque<Fault>>,
+    now: Mutex<Option<Fault>>,
+}
+
+impl Failpoints {
+    /// Asks for a fault.
+    pub(crate) fn push(&self, fault: Fault) {
+        lock(&self.queue).push_back(fault);
+    }
+
+    pub(crate) async fn before(&self, conn: &mut SqliteConnection) {
+        let fault = lock(&self.queue).pop_front();
+        *lock(&self.now) = fault;
+        match fault {
+            Some(Fault::CommitFails) => {
+                if let Ok(mut handle) = conn.lock_handle().await {
+                    handle.set_commit_hook(|| false);
+                }
+            }
+            Some(Fault::PagesMax(pages)) => {
+                let sql = format!("PRAGMA max_page_count = {pages}");
+                let done = sqlx::query(sqlx::AssertSqlSafe(sql)).execute(conn).await;
+                assert!(done.is_ok(), "{done:?}");
+            }
+            Some(Fault::PanicBeforeCommit | Fault::PanicAfterCommit) | None => {}
+        }
+    }
+
+    pub(crate) fn in_transaction(&self) {
+        if *lock(&self.now) == Some(Fault::PanicBeforeCommit) {
+            panic!("asked for, before COMMIT");
+        }
+    }
+
+    pub(crate) fn after_commit(&self) {
+        if *lock(&self.now) == Some(Fault::PanicAfterCommit) {
+            panic!("asked for, after COMMIT");
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

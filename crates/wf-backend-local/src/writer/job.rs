@@ -1,0 +1,124 @@
+//! What waits in the queue, and how it is answered.
+
+use tokio::sync::oneshot;
+use wf_core::models::{Digest, Timestamp};
+use wf_core::policy::Definition;
+use wf_core::ports::{
+    Claim, ClaimedDeadline, ClaimedStream, CommitError, Conflict, Settlement, Swept,
+};
+
+use crate::codec::encode::Prepared;
+use crate::fault::Failure;
+
+/// One thing to write.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// A commit.
+    Commit(Box<Prepared>, oneshot::Sender<Result<(), CommitError>>),
+    /// Any other write.
+    Task(Box<Task>, oneshot::Sender<Result<Done, Failure>>),
+    /// Do what waits, then close.
+    Close(oneshot::Sender<()>),
+}
+
+/// Any write but a commit.
+#[derive(Debug)]
+pub(crate) enum Task {
+    /// `claim_outbox`.
+    ClaimOutbox(Claim),
+    /// `settle_outbox`.
+    SettleOutbox(Settlement),
+    /// `revive_outbox`.
+    ReviveOutbox {
+        /// The message.
+        id: String,
+        /// Now.
+        now: Timestamp,
+    },
+    /// `claim_deadlines`.
+    ClaimDeadlines(Claim),
+    /// `settle_deadline`.
+    SettleDeadline(ClaimedDeadline),
+    /// `put_definition`.
+    PutDefinition(Definition),
+    /// `sweep`.
+    Sweep {
+        /// Now.
+        now: Timestamp,
+        /// How long rows stay, in milliseconds.
+        retention_ms: i64,
+        /// Rows of each kind at most.
+        limit: u32,
+    },
+    /// Writes something, to find out whether writing works.
+    Probe,
+}
+
+/// What a task did.
+#[derive(Debug)]
+pub(crate) enum Done {
+    /// Streams under lease.
+    Streams(Vec<ClaimedStream>),
+    /// Deadlines under lease.
+    Deadlines(Vec<ClaimedDeadline>),
+    /// Whether the lease was still held.
+    Settled(bool),
+    /// Whether there was a dead row.
+    Revived(bool),
+    /// The other digest under which the version is known, if any.
+    Definition(Option<Digest>),
+    /// What was swept.
+    Swept(Swept),
+    /// Writing works.
+    Probed,
+}
+
+/// Why a commit was not taken although the store works.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// A condition.
+    Conflict(Conflict),
+    /// A row that its conditions need cannot be read.
+    Corrupt(String),
+}
+
+/// What a job is answered after COMMIT.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// To a commit.
+    Commit(Result<(), Refusal>),
+    /// To a task.
+    Task(Done),
+}
+
+impl Job {
+    /// Answers; nobody may be waiting any more.
+    pub(crate) fn answer(self, answer: Answer) {
+        match (self, answer) {
+            (Self::Commit(_, reply), Answer::Commit(outcome)) => {
+                let _ = reply.send(outcome.map_err(|refusal| match refusal {
+                    Refusal::Conflict(conflict) => CommitError::Conflict(conflict),
+                    Refusal::Corrupt(what) => CommitError::Corrupt { what },
+                }));
+            }
+            (Self::Task(_, reply), Answer::Task(done)) => {
+                let _ = reply.send(Ok(done));
+            }
+            // Dropping the reply says that the outcome is unknown.
+            (Self::Close(_), _) | (Self::Commit(..), _) | (Self::Task(..), _) => {}
+        }
+    }
+
+    /// Answers that it failed.
+    pub(crate) fn fail(self, failure: Failure, after_ms: Option<i64>) {
+        match self {
+            Self::Commit(_, reply) => {
+                let _ = reply.send(Err(failure.into_commit_error(after_ms)));
+            }
+            Self::Task(_, reply) => {
+                let _ = reply.send(Err(failure));
+            }
+            Self::Close(_) => {}
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Set-based statements: rows collected for one kind of statement, written many at a time.
+//!
+//! A statement takes 1, 2, 4 … 64 rows, so that SQLite's compiled form of each can be kept: any number of rows is a sum
+//! of these.
+
+use std::sync::Arc;
+
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{Arguments as _, AssertSqlSafe, SqliteConnection};
+
+/// A kind of statement: `head` `row`, `row`, … `tail`.
+#[derive(Debug)]
+pub(crate) struct Bulk {
+    /// What it is called in tests.
+    #[cfg_attr(not(test), expect(dead_code, reason = "named in tests only"))]
+    pub(crate) name: &'static str,
+    /// Before the rows.
+    pub(crate) head: &'static str,
+    /// One row of parameters, in parentheses.
+    pub(crate) row: &'static str,
+    /// After the rows.
+    pub(crate) tail: &'static str,
+}
+
+impl Bulk {
+    /// The statement for this many rows.
+    pub(crate) fn sql(&self, rows: usize) -> String {
+        let mut sql = String::with_capacity(
+            self.head.len() + (self.row.len() + 1) * rows + self.tail.len() + 1,
+        );
+        sql.push_str(self.head);
+        for n in 0..rows {
+            if n > 0 {
+                sql.push(',');
+            }
+            sql.push_str(self.row);
+        }
+        sql.push_str(self.tail);
+        sql
+    }
+}
+
+/// A value to bind.
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    /// NULL.
+    Null,
+    /// An integer.
+    Int(i64),
+    /// A text.
+    Text(Arc<str>),
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<&Arc<str>> for Value {
+    fn from(text: &Arc<str>) -> Self {
+        Self::Text(Arc::clone(text))
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// Rows for one kind of statement.
+#[derive(Debug)]
+pub(crate) struct Sheet {
+    bulk: &'static Bulk,
+    rows: usize,
+    values: Vec<Value>,
+}
+
+impl Sheet {
+    /// Without rows.
+    pub(crate) fn new(bulk: &'static Bulk) -> Self {
+        Self { bulk, rows: 0, values: Vec::new() }
+    }
+
+    /// Adds a row; one value per parameter.
+    pub(crate) fn push<const N: usize>(&mut self, row: [Value; N]) {
+        self.rows += 1;
+        self.values.extend(row);
+    }
+}
+
+/// The largest number of rows of one statement, as a power of two.
+const STEPS: usize = 7;
+
+/// Texts of statements that were built once.
+#[derive(Debug, Default)]
+pub(crate) struct SqlCache(Vec<(&'static Bulk, [Option<Arc<str>>; STEPS])>);
+
+impl SqlCache {
+    fn get(&mut self, bulk: &'static Bulk, step: usize) -> Arc<str> {
+        let at = match self.0.iter().position(|(b, _)| std::ptr::eq(*b, bulk)) {
+            Some(at) => at,
+            None => {
+                self.0.push((bulk, Default::default()));
+                self.0.len() - 1
+            }
+        };
+        let slot = self.0.get_mut(at).and_then(|(_, texts)| texts.get_mut(step));
+        match slot {
+            Some(slot) => Arc::clone(slot.get_or_insert_with(|| bulk.sql(1 << step).into())),
+            None => bulk.sql(1 << step).into(),
+        }
+    }
+}
+
+/// Statements in the order in which they run.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    parts: Vec<(Arc<str>, Vec<Value>)>,
+}
+
+impl Script {
+    /// Adds the rows of a sheet.
+    pub(crate) fn add(&mut self, sheet: Sheet, cache: &mut SqlCache) {
+        if sheet.rows == 0 {
+            return;
+        }
+        let width = sheet.values.len() / sheet.rows;
+        let mut values = sheet.values.into_iter();
+        let mut left = sheet.rows;
+        while left > 0 {
+            let step = (usize::BITS - 1 - left.leading_zeros()).min(6);
+            let step = usize::try_from(step).unwrap_or(0);
+            let rows = 1 << step;
+            let part: Vec<Value> = values.by_ref().take(rows * width).collect();
+            self.parts.push((cache.get(sheet.bulk, step), part));
+            left -= rows;
+        }
+    }
+
+    /// Runs all statements. `together` sends them to the database thread as one text, which spares the way there and
+    /// back for each; only sensible where the same text comes again and again.
+    pub(crate) async fn run(
+        self,
+        conn: &mut SqliteConnection,
+        together: bool,
+    ) -> Result<(), sqlx::Error> {
+        if together && self.parts.len() > 1 {
+            let texts: Vec<&str> = self.parts.iter().map(|(sql, _)| &**sql).collect();
+            let sql: Arc<str> = texts.join(";\n").into();
+            let values = self.parts.into_iter().flat_map(|(_, values)| values);
+            return execute(conn, sql, values.collect()).await;
+        }
+        for (sql, values) in self.parts {
+            execute(conn, sql, values).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn execute(
+    conn: &mut SqliteConnection,
+    sql: Arc<str>,
+    values: Vec<Value>,
+) -> Result<(), sqlx::Error> {
+    let mut arguments = SqliteArguments::default();
+    arguments.reserve(values.len(), 0);
+    for value in values {
+        match value {
+            Value::Null => arguments.add(None::<i64>),
+            Value::Int(number) => arguments.add(number),
+            Value::Text(text) => arguments.add(text),
+        }
+        .map_err(sqlx::Error::Encode)?;
+    }
+    // The text is put together from constants of this crate; every value is bound.
+    sqlx::query_with(AssertSqlSafe(sql), arguments).execute(conn).await?;
+    Ok(())
+}

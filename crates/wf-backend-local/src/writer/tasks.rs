@@ -1,0 +1,57 @@
+//! Writes that are not commits: claims, settlements, the sweep, definitions. Each runs inside the batch's transaction.
+
+pub(crate) mod deadlines;
+pub(crate) mod definitions;
+pub(crate) mod outbox;
+pub(crate) mod sweep;
+
+use sqlx::SqliteConnection;
+
+use super::job::{Done, Task};
+
+/// Statements of tasks whose cost must not grow with the store: name and SQL.
+#[cfg(test)]
+pub(crate) const HOT: &[(&str, &str)] = &[
+    ("streams to claim", outbox::CLAIMABLE),
+    ("lease streams", outbox::LEASE),
+    ("rows of streams", outbox::ROWS),
+    ("stream under lease", outbox::STREAM),
+    ("settle a message", outbox::SETTLE),
+    ("release a stream", outbox::RELEASE),
+    ("revive", outbox::REVIVE),
+    ("stream due again", outbox::DUE_AGAIN),
+    ("deadlines to claim", deadlines::CLAIMABLE),
+    ("lease deadlines", deadlines::LEASE),
+    ("settle a deadline", deadlines::SETTLE),
+    ("version", definitions::VERSION),
+    ("put definition", definitions::PUT),
+    ("put version", definitions::PUT_VERSION),
+    ("set expiry", sweep::SET_EXPIRY),
+    ("swept workflows", sweep::SWEPT),
+    ("expired", sweep::DELETE_EXPIRED),
+    ("delivered", sweep::DELETE_DELIVERED),
+    ("empty streams", sweep::DELETE_EMPTY_STREAMS),
+];
+
+const PROBE: &str = "UPDATE store SET probe = (probe + 1) % 1000000 WHERE one = 1";
+
+/// Does it.
+pub(crate) async fn run(conn: &mut SqliteConnection, task: &Task) -> Result<Done, sqlx::Error> {
+    Ok(match task {
+        Task::ClaimOutbox(claim) => Done::Streams(outbox::claim(conn, claim).await?),
+        Task::SettleOutbox(settlement) => Done::Settled(outbox::settle(conn, settlement).await?),
+        Task::ReviveOutbox { id, now } => Done::Revived(outbox::revive(conn, id, *now).await?),
+        Task::ClaimDeadlines(claim) => Done::Deadlines(deadlines::claim(conn, claim).await?),
+        Task::SettleDeadline(claimed) => Done::Settled(deadlines::settle(conn, claimed).await?),
+        Task::PutDefinition(definition) => {
+            Done::Definition(definitions::put(conn, definition).await?)
+        }
+        Task::Sweep { now, retention_ms, limit } => {
+            Done::Swept(sweep::sweep(conn, *now, *retention_ms, *limit).await?)
+        }
+        Task::Probe => {
+            sqlx::query(PROBE).execute(conn).await?;
+            Done::Probed
+        }
+    })
+}

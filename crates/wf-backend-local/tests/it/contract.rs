@@ -1,0 +1,5 @@
+//! Every clause of the storage port's law.
+
+use crate::fixture::LocalFixture;
+
+wf_testkit::storage_contract!(LocalFixture::default());

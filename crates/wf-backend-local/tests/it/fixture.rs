@@ -1,0 +1,83 @@
+//! Stores in temporary directories, and what can befall them.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, SqliteConnection};
+use tempfile::TempDir;
+use wf_backend_local::{LocalConfig, LocalStore};
+use wf_core::ports::{OpenError, Source, StorageBackendPort};
+use wf_testkit::contract::ContractFixture;
+
+/// A configuration that does not let a test wait long.
+pub(crate) fn config(path: impl Into<PathBuf>) -> LocalConfig {
+    let mut config = LocalConfig::new(path);
+    config.busy_timeout_ms = 300;
+    config.checkpoint_every_ms = 50;
+    config
+}
+
+/// A connection of somebody else to the file.
+pub(crate) async fn foreign(path: impl Into<PathBuf>) -> SqliteConnection {
+    SqliteConnectOptions::new().filename(path.into()).connect().await.expect("a foreign connection")
+}
+
+/// Runs SQL on a connection of somebody else.
+pub(crate) async fn meddle(path: impl Into<PathBuf>, sql: &str) -> Result<(), sqlx::Error> {
+    let mut conn = foreign(path).await;
+    sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned())).execute(&mut conn).await?;
+    Ok(())
+}
+
+/// Makes stores for the contract.
+#[derive(Debug, Default)]
+pub(crate) struct LocalFixture {
+    current: Mutex<Option<Arc<TempDir>>>,
+    /// Holds the write lock of the current store.
+    disturber: Mutex<Option<SqliteConnection>>,
+}
+
+impl LocalFixture {
+    fn path(&self) -> PathBuf {
+        let current = self.current.lock().unwrap();
+        current.as_ref().expect("a store was opened").path().join("store.db")
+    }
+}
+
+#[async_trait]
+impl ContractFixture for LocalFixture {
+    async fn open(&self) -> Result<Arc<dyn StorageBackendPort>, OpenError> {
+        let dir = TempDir::new().expect("a temporary directory");
+        *self.current.lock().unwrap() = Some(Arc::new(dir));
+        let opened = LocalStore::open(config(self.path())).await?;
+        assert!(opened.created);
+        Ok(Arc::new(opened.store))
+    }
+
+    async fn reopen(&self) -> Result<Arc<dyn StorageBackendPort>, OpenError> {
+        let opened = LocalStore::open(config(self.path())).await?;
+        assert!(!opened.created);
+        Ok(Arc::new(opened.store))
+    }
+
+    async fn disturb(&self, on: bool) -> Result<(), Source> {
+        let disturber = if on {
+            let mut conn = foreign(self.path()).await;
+            sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut conn).await?;
+            Some(conn)
+        } else {
+            None
+        };
+        let before = std::mem::replace(&mut *self.disturber.lock().unwrap(), disturber);
+        if let Some(mut conn) = before {
+            sqlx::raw_sql("ROLLBACK").execute(&mut conn).await?;
+        }
+        Ok(())
+    }
+
+    async fn make_schema_newer(&self) -> Result<(), Source> {
+        Ok(meddle(self.path(), "PRAGMA user_version = 1000").await?)
+    }
+}
