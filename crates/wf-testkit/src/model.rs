@@ -10,7 +10,10 @@ mod reads;
 mod state;
 
 pub use fixture::ModelFixture;
-pub(crate) use state::{Lease, Queued, State};
+pub(crate) use fixture::disturb;
+pub(crate) use outbox::stream_of;
+use state::Lease;
+pub(crate) use state::{Queued, State, StreamKey};
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +22,7 @@ use async_trait::async_trait;
 use wf_core::locks::LockRow;
 use wf_core::models::{Actor, Digest, TenantId, Timestamp, Workflow, WorkflowId};
 use wf_core::policy::Definition;
-use wf_core::ports::storage::{
+use wf_core::ports::{
     Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError, ListQuery,
     LoadQuery, OpenError, OutboxQuery, OutboxRow, Page, ReadError, Recent, SettleError, Settlement,
     Snapshot, StorageBackendPort, StoreIdentity, Swept,

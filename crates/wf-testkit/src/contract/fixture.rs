@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use wf_core::ports::Source;
-use wf_core::ports::storage::{OpenError, StorageBackendPort};
+use wf_core::ports::{OpenError, StorageBackendPort};
 
 /// Makes stores for the clauses. Each clause gets a fixture of its own.
 ///

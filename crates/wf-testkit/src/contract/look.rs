@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use wf_core::locks::LockRow;
 use wf_core::models::{AssetId, Phase, TenantId, Workflow, WorkflowId};
-use wf_core::ports::storage::{
+use wf_core::ports::{
     Claim, ClaimedDeadline, Commit, CommitError, Conflict, Cursor, Deadline, LeaseToken, LedgerKey,
     LedgerRow, ListQuery, LoadQuery, OutboxQuery, OutboxRow, Page, ReadError, Snapshot,
     StorageBackendPort,

@@ -1,7 +1,7 @@
 //! What the port's methods say of themselves: identity and definitions.
 
 use wf_core::models::Digest;
-use wf_core::ports::storage::DefinitionError;
+use wf_core::ports::DefinitionError;
 
 use super::{ContractFixture, Verdict, Violation, check, check_eq};
 use crate::build::definition;

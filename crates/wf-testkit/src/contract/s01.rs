@@ -1,7 +1,7 @@
 //! S1: a commit is all or nothing.
 
 use wf_core::locks::LockHolder;
-use wf_core::ports::storage::{Conflict, DeadlineChange, OutboxState};
+use wf_core::ports::{Conflict, DeadlineChange, OutboxState};
 
 use super::cast::{ann, bob, plant, start, start_by, start_with_everything, step_after, wf};
 use super::look::{self, World};

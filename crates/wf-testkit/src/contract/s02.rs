@@ -1,6 +1,6 @@
 //! S2: a stale expected revision is `Conflict::Revision`, nothing written.
 
-use wf_core::ports::storage::{CommitError, Conflict};
+use wf_core::ports::{CommitError, Conflict};
 
 use super::cast::{plant, start, start_with_everything, step_after, wf};
 use super::look::{self, World};

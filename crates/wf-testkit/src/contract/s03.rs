@@ -1,6 +1,6 @@
 //! S3: a ledger key that exists is `Conflict::Ledger` carrying the row, nothing written, unless it equals `replaces`.
 
-use wf_core::ports::storage::{CommitError, Conflict};
+use wf_core::ports::{CommitError, Conflict};
 
 use super::cast::{ann, bob, other_plant, plant, start, start_by, step_after, wf};
 use super::look::{self, World};

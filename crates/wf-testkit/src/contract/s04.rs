@@ -1,7 +1,7 @@
 //! S4: an asset held by another workflow is `Conflict::Asset` carrying the row, nothing written; several: all or none.
 
 use wf_core::locks::{LockChange, LockRow};
-use wf_core::ports::storage::{Commit, CommitError, Conflict};
+use wf_core::ports::{Commit, CommitError, Conflict};
 
 use super::cast::{ann, bob, plant, start, start_by, step_after, wf};
 use super::look::{self, Store};

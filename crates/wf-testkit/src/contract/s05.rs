@@ -1,7 +1,7 @@
 //! S5: a reader sees a commit whole or not at all.
 
 use wf_core::models::Workflow;
-use wf_core::ports::storage::{Commit, CommitError, Snapshot};
+use wf_core::ports::{Commit, CommitError, Snapshot};
 
 use super::cast::{ann, plant, start, step_after};
 use super::look::{self, MANY, Store};

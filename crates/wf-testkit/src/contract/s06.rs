@@ -1,7 +1,7 @@
 //! S6: a commit is read by whoever was told of it; "open of", "blocked" and "offered to" are strongly consistent.
 
 use wf_core::models::{Phase, Workflow};
-use wf_core::ports::storage::{Commit, Recent, Snapshot};
+use wf_core::ports::{Commit, Recent, Snapshot};
 
 use super::cast::{ann, bob, plant, start, start_by, start_with_everything, step_after, wf};
 use super::look::{self, MANY, Store};

@@ -1,7 +1,7 @@
 //! S7: tenants never see each other.
 
 use wf_core::models::{TenantId, Workflow};
-use wf_core::ports::storage::{Commit, LedgerKey, Recent, SettleError, Settled, Settlement};
+use wf_core::ports::{Commit, LedgerKey, Recent, SettleError, Settled, Settlement};
 
 use super::cast::{ann, bob, other_plant, plant, wf};
 use super::look::{self, MANY, Store};

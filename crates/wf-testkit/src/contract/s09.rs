@@ -1,6 +1,6 @@
 //! S9: an unknown outcome is `Ambiguous`, never `Unavailable`; the ledger row resolves it.
 
-use wf_core::ports::storage::{Commit, CommitError, Conflict};
+use wf_core::ports::{Commit, CommitError, Conflict};
 
 use super::cast::{plant, start, start_with_everything, step_after};
 use super::look::{self, Store, World};

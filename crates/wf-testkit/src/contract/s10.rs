@@ -12,7 +12,7 @@ pub use leases::*;
 pub use settling::*;
 pub use streams::*;
 
-use wf_core::ports::storage::{ClaimedStream, Commit, OutboxRow, SettleError, Settled, Settlement};
+use wf_core::ports::{ClaimedStream, Commit, OutboxRow, SettleError, Settled, Settlement};
 
 use super::cast::start;
 use super::look::{self, Store};

@@ -3,7 +3,7 @@
 use serde_json::{Map, json};
 use wf_core::models::{Actor, BlockId, Digest, Reading, ReasonCode, Severity, Text};
 use wf_core::policy::Effect;
-use wf_core::ports::storage::Conflict;
+use wf_core::ports::Conflict;
 use wf_core::state_machine::event::ConfirmedBy;
 use wf_core::state_machine::{EventBody, SensitiveValue};
 

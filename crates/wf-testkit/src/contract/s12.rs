@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use wf_core::limits::{EVENT_BYTES_MAX, STATE_BYTES_MAX};
-use wf_core::ports::storage::{Commit, CommitError};
+use wf_core::ports::{Commit, CommitError};
 
 use super::cast::{start, start_with_everything, step_after};
 use super::look::{self, Store, World};

@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use wf_core::ports::storage::{Commit, CommitError, Conflict};
+use wf_core::ports::{Commit, CommitError, Conflict};
 
 use super::cast::{plant, start, wf};
 use super::look::{self, Store, World};

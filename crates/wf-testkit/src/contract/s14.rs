@@ -1,6 +1,6 @@
 //! S14: opening an unknown newer schema is refused with a clear error.
 
-use wf_core::ports::storage::OpenError;
+use wf_core::ports::OpenError;
 
 use super::cast::start_with_everything;
 use super::{ContractFixture, Verdict, Violation, check};

@@ -1,6 +1,6 @@
 //! What `sweep` does and what it leaves alone.
 
-use wf_core::ports::storage::{Commit, Conflict, OutboxState, Settled, Settlement, Swept};
+use wf_core::ports::{Commit, Conflict, OutboxState, Settled, Settlement, Swept};
 
 use super::cast::{plant, start, step_after};
 use super::look::{self, MANY, Store, World};

@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::Location;
 
 use wf_core::ports::Source;
-use wf_core::ports::storage::{CommitError, DefinitionError, OpenError, ReadError, SettleError};
+use wf_core::ports::{CommitError, DefinitionError, OpenError, ReadError, SettleError};
 
 /// A store broke the law: what was seen, and where in the clause.
 #[derive(thiserror::Error)]

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use wf_core::ports::Commit;
 use wf_core::ports::Source;
-use wf_core::ports::storage::Commit;
 
 use super::Gate;
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 use wf_core::limits::{EVENT_BYTES_MAX, STATE_BYTES_MAX};
 use wf_core::locks::{LockChange, LockHolder, LockRow};
 use wf_core::models::AssetId;
-use wf_core::ports::storage::{
+use wf_core::ports::{
     Commit, CommitError, Conflict, DeadlineChange, OutboxRow, OutboxState, OutboxStatus,
 };
 
@@ -50,7 +50,7 @@ impl State {
         self.locks.get(&(commit.next.tenant.clone(), asset.clone()))
     }
 
-    fn lock_condition(&self, commit: &Commit, change: &LockChange) -> bool {
+    pub(crate) fn lock_condition(&self, commit: &Commit, change: &LockChange) -> bool {
         let row = self.lock_row(commit, change.asset_id());
         match change {
             LockChange::Acquire { fence, .. } => {

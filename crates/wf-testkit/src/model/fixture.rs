@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use wf_core::ports::Source;
-use wf_core::ports::storage::{OpenError, StorageBackendPort};
+use wf_core::ports::{OpenError, StorageBackendPort};
 
 use super::ModelStore;
 use crate::contract::ContractFixture;
@@ -48,15 +48,7 @@ impl ContractFixture for ModelFixture {
 
     async fn disturb(&self, on: bool) -> Result<(), Source> {
         let (_, handle) = self.current()?;
-        if on {
-            let all = [Fault::After, Fault::Before, Fault::Instead, Fault::Later];
-            handle.script(Call::Commit, all.map(Some).into_iter().chain([None]));
-            handle.fail_always(Call::Commit, Some(Fault::Before));
-        } else {
-            handle.heal();
-            // Only a commit that was answered with `Ambiguous` is among these.
-            handle.land().await;
-        }
+        disturb(&handle, on).await;
         Ok(())
     }
 
@@ -64,5 +56,18 @@ impl ContractFixture for ModelFixture {
         let (model, _) = self.current()?;
         model.set_schema(ModelStore::SCHEMA + 1);
         Ok(())
+    }
+}
+
+/// Lets commits fail in every way that there is, or ends that.
+pub(crate) async fn disturb(store: &FaultStore, on: bool) {
+    if on {
+        let all = [Fault::After, Fault::Before, Fault::Instead, Fault::Later];
+        store.script(Call::Commit, all.map(Some).into_iter().chain([None]));
+        store.fail_always(Call::Commit, Some(Fault::Before));
+    } else {
+        store.heal();
+        // Only commits that were answered with `Ambiguous` are among these.
+        store.land().await;
     }
 }

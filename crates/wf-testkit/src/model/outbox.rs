@@ -1,7 +1,7 @@
 //! Outbox and deadlines under lease, and the sweep.
 
 use wf_core::models::Timestamp;
-use wf_core::ports::storage::{
+use wf_core::ports::{
     Claim, ClaimedDeadline, ClaimedStream, OutboxRow, OutboxState, SettleError, Settled,
     Settlement, Swept,
 };
@@ -12,7 +12,8 @@ use super::{Lease, Queued, State};
 /// Most rows of one claimed stream.
 const STREAM_ROWS_MAX: usize = 16;
 
-fn stream_of(row: &OutboxRow) -> StreamKey {
+/// The stream that a row belongs to.
+pub(crate) fn stream_of(row: &OutboxRow) -> StreamKey {
     let message = &row.message;
     (message.tenant.clone(), message.workflow_id.clone(), message.recipient.clone())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use wf_core::locks::LockRow;
 use wf_core::models::{Actor, AssetId, Phase, TenantId, Workflow, WorkflowId};
-use wf_core::ports::storage::{
+use wf_core::ports::{
     Cursor, ListQuery, LoadQuery, OutboxQuery, OutboxRow, Page, Recent, Snapshot,
 };
 use wf_core::state_machine::Event;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use wf_core::locks::LockRow;
 use wf_core::models::{AssetId, Digest, ProcedureId, TenantId, Timestamp, Workflow, WorkflowId};
 use wf_core::policy::Definition;
-use wf_core::ports::storage::{
+use wf_core::ports::{
     Claim, Deadline, DefinitionError, LeaseToken, LedgerKey, LedgerRow, OutboxRow, StoreIdentity,
 };
 use wf_core::state_machine::{Event, Secret};
@@ -43,7 +43,7 @@ pub(crate) struct Queued {
 }
 
 /// Everything in a store.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) identity: StoreIdentity,
     pub(crate) schema: u64,

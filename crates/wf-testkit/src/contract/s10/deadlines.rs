@@ -1,6 +1,6 @@
 //! Deadlines under lease: due ones in order, again after the lease, gone when settled or cleared.
 
-use wf_core::ports::storage::{Claim, ClaimedDeadline, Commit, SettleError};
+use wf_core::ports::{Claim, ClaimedDeadline, Commit, SettleError};
 
 use crate::build::{CommitBuilder, at};
 use crate::contract::cast::start;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use wf_core::ports::storage::{OutboxState, Settled};
+use wf_core::ports::{OutboxState, Settled};
 
 use super::{ids, lease_lost, message_ids, messages, no_stream, one_stream, settlement};
 use crate::contract::cast::start;

@@ -1,6 +1,6 @@
 //! What a settlement does to rows: delivered, to be tried again, given up, made pending again.
 
-use wf_core::ports::storage::{OutboxQuery, OutboxState, Settled};
+use wf_core::ports::{OutboxQuery, OutboxState, Settled};
 
 use super::{ids, message_ids, messages, no_stream, one_stream, settlement};
 use crate::build::at;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use wf_core::ports::storage::{Claim, OutboxState, Settled};
+use wf_core::ports::{Claim, OutboxState, Settled};
 
 use super::{ids, message_ids, messages, no_stream, one_stream, settlement};
 use crate::build::at;

@@ -1,0 +1,15 @@
+//! Stores that are broken on purpose: a clause that stays green on all of them proves nothing.
+//!
+//! A [`MutantStore`] is the reference model with one [`Mutation`], or with none. [`MUTATIONS`] says which clauses must
+//! be red for which mutation; a test of this crate runs them and sees that every clause has a mutation.
+
+mod commit;
+mod fixture;
+mod mutation;
+mod outbox;
+mod reads;
+mod store;
+
+pub use fixture::MutantFixture;
+pub use mutation::{MUTATIONS, Mutation};
+pub use store::MutantStore;
