@@ -1,0 +1,213 @@
+//! Tree → [`Step`].
+
+use super::fields::{self, Fields};
+use super::read::{decisions, escalate};
+use super::{
+    Action, Choice, ChoiceOption, Confirm, Kind, Located, LongChoice, Number, OutOfRange, Range,
+    Skip, Step, TextSpec, UnitSpec, UnitWordsSpec,
+};
+use crate::problem::{Problems, one_of};
+use crate::tree::{Content, Node};
+
+const COMMON: &[&str] =
+    &["id", "kind", "prompt", "say", "required", "skip", "when", "sensitive", "confirm"];
+const NUMBER: &[&str] = &[
+    "id",
+    "kind",
+    "prompt",
+    "say",
+    "required",
+    "skip",
+    "when",
+    "sensitive",
+    "confirm",
+    "unit",
+    "accept_units",
+    "decimals",
+    "range",
+    "out_of_range",
+];
+const CHOICE: &[&str] = &[
+    "id",
+    "kind",
+    "prompt",
+    "say",
+    "required",
+    "skip",
+    "when",
+    "sensitive",
+    "confirm",
+    "choices",
+    "block_on",
+];
+const TEXT: &[&str] = &[
+    "id",
+    "kind",
+    "prompt",
+    "say",
+    "required",
+    "skip",
+    "when",
+    "sensitive",
+    "confirm",
+    "max_length",
+];
+
+/// Keys that only steps of one kind have.
+const OF_ONE_KIND: &[(&str, &str)] = &[
+    ("unit", "steps of kind number"),
+    ("accept_units", "steps of kind number"),
+    ("decimals", "steps of kind number"),
+    ("range", "steps of kind number"),
+    ("out_of_range", "steps of kind number"),
+    ("choices", "steps of kind choice"),
+    ("block_on", "steps of kind choice"),
+    ("max_length", "steps of kind text"),
+];
+
+const KINDS: [&str; 4] = ["confirm", "number", "choice", "text"];
+
+/// Reads a step.
+pub(super) fn step(node: &Node, problems: &mut Problems) -> Option<Step> {
+    let kind = node.get("kind").and_then(|n| match &n.content {
+        Content::Text(kind) => Some((kind.as_str(), n)),
+        Content::Null
+        | Content::Bool(_)
+        | Content::Number(_)
+        | Content::List(_)
+        | Content::Map(_) => None,
+    });
+    let (what, keys) = match kind {
+        Some(("number", _)) => ("a step of kind number", NUMBER),
+        Some(("choice", _)) => ("a step of kind choice", CHOICE),
+        Some(("text", _)) => ("a step of kind text", TEXT),
+        Some(("confirm", _)) => ("a step of kind confirm", COMMON),
+        Some((kind @ ("wait" | "sign"), at)) => {
+            let message = format!("steps of kind {kind} are not supported yet");
+            problems.add(at.at, message, "remove the step for now");
+            return None;
+        }
+        Some((other, at)) => {
+            let shown = wf_core::redaction::Quoted(other);
+            problems.add(at.at, format!("{shown} is no kind of step"), one_of(other, &KINDS));
+            return None;
+        }
+        None => ("a step", COMMON),
+    };
+    let mut f = Fields::open(node, what, keys, problems)?;
+    let kind_node = f.need("kind");
+    let id = f.must("id", fields::id);
+    let prompt = f.must("prompt", fields::say);
+    let say = f.read("say", fields::say);
+    let required = f.read("required", fields::flag);
+    let skip = f.read("skip", |n, p| {
+        let words =
+            [("never", Skip::Never), ("reason", Skip::Reason), ("supervisor", Skip::Supervisor)];
+        fields::word(n, &words, p)
+    });
+    let when = f.read("when", fields::cel);
+    let sensitive = f.read("sensitive", fields::flag);
+    let confirm = f.read("confirm", |n, p| {
+        let words = [
+            ("never", Confirm::Never),
+            ("out_of_range", Confirm::OutOfRange),
+            ("always", Confirm::Always),
+        ];
+        fields::word(n, &words, p)
+    });
+    let kind = match kind.map(|(k, _)| k) {
+        Some("number") => Some(Kind::Number(Box::new(number(&mut f)))),
+        Some("choice") => choice(&mut f).map(Kind::Choice),
+        Some("text") => Some(Kind::Text(TextSpec {
+            max_length: f.read("max_length", |n, p| fields::whole(n, (1, 1_000), p)),
+        })),
+        Some(_) => Some(Kind::Confirm),
+        None => {
+            if let Some(node) = kind_node {
+                f.problems.add(node.at, "the kind is not text", one_of("", &KINDS));
+            }
+            None
+        }
+    };
+    f.close(OF_ONE_KIND);
+    Some(Step {
+        id: id?,
+        prompt: prompt?,
+        say,
+        required,
+        skip,
+        when,
+        sensitive,
+        confirm,
+        kind: kind?,
+    })
+}
+
+fn number(f: &mut Fields<'_, '_>) -> Number {
+    Number {
+        unit: f.read("unit", unit),
+        accept_units: f.read("accept_units", |n, p| fields::list(n, "units", p, fields::text)),
+        decimals: f.read("decimals", |n, p| fields::whole(n, (0, 12), p)),
+        range: f.read("range", range),
+        out_of_range: f.read("out_of_range", out_of_range),
+    }
+}
+
+fn unit(node: &Node, problems: &mut Problems) -> Option<Located<UnitSpec>> {
+    if let Content::Text(symbol) = &node.content {
+        return Some(Located { value: UnitSpec::Symbol(symbol.clone()), at: node.at });
+    }
+    let mut f = Fields::open(node, "a unit", &["symbol", "one", "many"], problems)?;
+    let symbol = f.must("symbol", fields::text);
+    let one = f.must("one", fields::say);
+    let many = f.must("many", fields::say);
+    f.close(&[]);
+    Some(Located {
+        value: UnitSpec::Words(UnitWordsSpec { symbol: symbol?, one: one?, many: many? }),
+        at: node.at,
+    })
+}
+
+fn range(node: &Node, problems: &mut Problems) -> Option<Range> {
+    let mut f = Fields::open(node, "a range", &["instrument", "accept", "warn"], problems)?;
+    let range = Range {
+        instrument: f.read("instrument", fields::bounds),
+        accept: f.read("accept", fields::bounds),
+        warn: f.read("warn", fields::bounds),
+    };
+    f.close(&[]);
+    Some(range)
+}
+
+fn out_of_range(node: &Node, problems: &mut Problems) -> Option<Located<OutOfRange>> {
+    let keys = &["action", "code", "question", "escalate", "decisions"];
+    let mut f = Fields::open(node, "out_of_range", keys, problems)?;
+    let value = OutOfRange {
+        action: f.read("action", |n, p| {
+            fields::word(n, &[("block", Action::Block), ("warn", Action::Warn)], p)
+        }),
+        code: f.read("code", fields::id),
+        question: f.read("question", fields::say),
+        escalate: f.read("escalate", escalate),
+        decisions: f.read("decisions", decisions),
+    };
+    f.close(&[]);
+    Some(Located { value, at: node.at })
+}
+
+fn choice(f: &mut Fields<'_, '_>) -> Option<Choice> {
+    let choices = f.must("choices", |n, p| fields::list(n, "choices", p, choice_option));
+    let block_on = f.read("block_on", |n, p| fields::list(n, "choices", p, fields::id));
+    Some(Choice { choices: choices?, block_on })
+}
+
+fn choice_option(node: &Node, problems: &mut Problems) -> Option<ChoiceOption> {
+    if !matches!(node.content, Content::Map(_)) {
+        return fields::id(node, problems).map(ChoiceOption::Short);
+    }
+    let mut f = Fields::open(node, "a choice", &["id", "say"], problems)?;
+    let id = f.must("id", fields::id);
+    let say = f.must("say", fields::say);
+    f.close(&[]);
+    Some(ChoiceOption::Long(LongChoice { id: id?, say: say? }))
+}

@@ -1,0 +1,148 @@
+//! How every step stands in one workflow: what applies, what is settled, what is open, what is broken.
+//!
+//! A `when` is looked at as soon as every value it needs is there. Until then the step does not apply *yet*: it is not
+//! open and not counted. A value that will never come (its step was skipped or does not apply, and the expression has no
+//! `has()` around it) breaks the step: it blocks instead of being guessed. In the same way computed bounds hold a step
+//! back, or break it. A step that does not apply has no value for later expressions, whatever was recorded before.
+
+use num_rational::BigRational;
+use wf_core::models::{Reading, StepStatus, Workflow};
+use wf_core::policy::{Plan, PlannedStep};
+
+use crate::decimal::{self, Decimal};
+use crate::expr::{Facts, Missing, StepFacts, Value};
+use crate::format::Order;
+use crate::range::Span;
+use crate::rules::{Rules, StepKind, StepRule};
+
+/// Whether a step is to be done in this workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Applies {
+    /// It is.
+    Yes,
+    /// It is not.
+    No,
+    /// Its condition needs a value that is still to come.
+    NotYet,
+    /// Its condition needs a value that will never come.
+    Broken,
+}
+
+/// All steps of one workflow.
+#[derive(Debug)]
+pub(crate) struct Standing<'a> {
+    /// What expressions are evaluated over.
+    pub(crate) facts: Facts<'a>,
+    applies: Vec<Applies>,
+}
+
+impl<'a> Standing<'a> {
+    /// How the steps of `workflow` stand.
+    pub(crate) fn of(rules: &Rules, workflow: &'a Workflow) -> Self {
+        let mut facts = Facts {
+            steps: Vec::with_capacity(rules.steps.len()),
+            inputs: &workflow.inputs,
+            assets: &workflow.assets,
+        };
+        let mut applies = Vec::with_capacity(rules.steps.len());
+        for step in &rules.steps {
+            let stands = match &step.when {
+                None => Applies::Yes,
+                Some(when) => match when.holds(&facts) {
+                    Ok(true) => Applies::Yes,
+                    Ok(false) => Applies::No,
+                    Err(Missing::Yet) => Applies::NotYet,
+                    Err(Missing::Ever) => Applies::Broken,
+                },
+            };
+            facts.steps.push(step_facts(step, stands, workflow));
+            applies.push(stands);
+        }
+        Self { facts, applies }
+    }
+
+    /// The plan for one workflow.
+    pub(crate) fn plan(&self, rules: &Rules, workflow: &Workflow) -> Plan {
+        let mut reached_first = false;
+        let steps = rules.steps.iter().zip(&self.applies).map(|(step, applies)| {
+            let settled =
+                workflow.steps.get(&step.id).is_some_and(wf_core::models::StepRecord::is_settled);
+            let to_do = !settled && *applies != Applies::No;
+            // In sequence only the first step that is left has its turn.
+            let turn = to_do
+                && match rules.order {
+                    Order::Any => true,
+                    Order::Sequence => !std::mem::replace(&mut reached_first, true),
+                };
+            let ready =
+                if turn && *applies == Applies::Yes { self.bounds_ready(step) } else { Ok(()) };
+            let broken = turn && (*applies == Applies::Broken || ready == Err(Missing::Ever));
+            PlannedStep {
+                id: step.id.clone(),
+                applies: matches!(applies, Applies::Yes | Applies::Broken),
+                broken: broken.then(|| rules.expression_failed.clone()),
+                required: step.required,
+                settled,
+                open: turn && *applies == Applies::Yes && ready.is_ok(),
+            }
+        });
+        Plan { steps: steps.collect() }
+    }
+
+    /// Whether all computed bounds of a step have a value.
+    fn bounds_ready(&self, step: &StepRule) -> Result<(), Missing> {
+        match &step.kind {
+            StepKind::Number(number) => {
+                number.ranges().try_for_each(|bounds| Span::of(bounds, &self.facts, None).map(drop))
+            }
+            StepKind::Confirm | StepKind::Choice(_) | StepKind::Text { .. } => Ok(()),
+        }
+    }
+}
+
+fn step_facts(step: &StepRule, applies: Applies, workflow: &Workflow) -> StepFacts {
+    let id = step.id.as_str().to_owned();
+    let nothing = StepFacts { id: id.clone(), ..StepFacts::default() };
+    match applies {
+        Applies::No => return nothing,
+        Applies::NotYet => {
+            return StepFacts { to_do: true, ..nothing };
+        }
+        Applies::Yes | Applies::Broken => {}
+    }
+    let Some(record) = workflow.steps.get(&step.id) else {
+        return StepFacts { to_do: true, ..nothing };
+    };
+    let skipped = match record.status {
+        StepStatus::Skipped => true,
+        StepStatus::Recorded | StepStatus::Recheck | StepStatus::Reopened => false,
+    };
+    StepFacts {
+        id,
+        value: record.reading.as_ref().and_then(|r| value(step, r)),
+        to_do: !record.is_settled(),
+        recorded: record.reading.is_some(),
+        out_of_range: record.reading.is_some() && record.out_of_range,
+        skipped,
+    }
+}
+
+/// A reading as expressions see it.
+fn value(step: &StepRule, reading: &Reading) -> Option<Value> {
+    if reading.withheld {
+        return None;
+    }
+    match &step.kind {
+        StepKind::Confirm => Some(Value::Bool(true)),
+        StepKind::Number(_) => exact(reading).map(Value::Number),
+        StepKind::Choice(_) | StepKind::Text { .. } => Some(Value::Text(reading.value.clone())),
+    }
+}
+
+/// The unrounded value of a number reading in the step's unit.
+pub(crate) fn exact(reading: &Reading) -> Option<BigRational> {
+    match &reading.exact {
+        Some(fraction) => decimal::from_fraction(fraction),
+        None => Decimal::parse(&reading.value).map(|d| d.exact),
+    }
+}

@@ -1,0 +1,3 @@
+//! Tests from outside: files in, answers of the policy out.
+
+mod builtin;
