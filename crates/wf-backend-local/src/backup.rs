@@ -74,30 +74,35 @@ async fn copy_into(
     to: &Path,
 ) -> Result<BackupReport, BackupError> {
     let target = |source: std::io::Error| BackupError::Target { path: to.to_owned(), source };
-    // SQLite fills a file that is there and empty, and so leaves its permissions as they are.
-    match place::create_empty(partial) {
-        Ok(true) => {}
-        Ok(false) => {
-            return Err(BackupError::Exists { path: partial.to_owned() });
-        }
-        Err(e) => return Err(target(std::io::Error::other(e))),
-    }
-    let name =
-        partial.to_str().ok_or_else(|| target(std::io::Error::other("the name is not UTF-8")))?;
-    let mut conn = connection::looking(config).connect().await.map_err(failed)?;
-    let version = connection::int(&mut conn, "PRAGMA user_version").await.map_err(failed)?;
-    sqlx::query("VACUUM INTO ?1").bind(name).execute(&mut conn).await.map_err(failed)?;
-    conn.close().await.map_err(failed)?;
+    let schema = vacuum(config, partial).await?;
     // SQLite has closed the copy: opening it here takes no lock away from anybody.
     let file = File::options().read(true).write(true).open(partial).map_err(target)?;
     file.sync_all().map_err(target)?;
     let bytes = file.metadata().map_err(target)?.len();
-    rename_new(partial, to).map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => BackupError::Exists { path: to.to_owned() },
-        _ => target(e),
+    rename_new(partial, to).map_err(|e| {
+        if e.kind() == std::io::ErrorKind::AlreadyExists {
+            BackupError::Exists { path: to.to_owned() }
+        } else {
+            target(e)
+        }
     })?;
     place::sync_directory(to).map_err(target)?;
-    Ok(BackupReport { path: to.to_owned(), bytes, schema: u64::try_from(version).unwrap_or(0) })
+    Ok(BackupReport { path: to.to_owned(), bytes, schema })
+}
+
+/// Writes the database of `config` into the new file `to`, for its owner's eyes only. Answers its schema version.
+pub(crate) async fn vacuum(config: &LocalConfig, to: &Path) -> Result<u64, BackupError> {
+    let target = |source: std::io::Error| BackupError::Target { path: to.to_owned(), source };
+    let name = to.to_str().ok_or_else(|| target(std::io::Error::other("the name is not UTF-8")))?;
+    // SQLite fills a file that is there and empty, and so leaves its permissions as they are.
+    if !place::create_new(to).map_err(target)? {
+        return Err(BackupError::Exists { path: to.to_owned() });
+    }
+    let mut conn = connection::looking(config).connect().await.map_err(failed)?;
+    let version = connection::int(&mut conn, "PRAGMA user_version").await.map_err(failed)?;
+    sqlx::query("VACUUM INTO ?1").bind(name).execute(&mut conn).await.map_err(failed)?;
+    conn.close().await.map_err(failed)?;
+    Ok(u64::try_from(version).unwrap_or(0))
 }
 
 /// Renames without ever replacing. A second name, then one name less, where the file system cannot do it in one step.

@@ -6,7 +6,7 @@
 pub(crate) mod decode;
 pub(crate) mod encode;
 
-use wf_core::models::{Actor, Workflow};
+use wf_core::models::{Actor, Timestamp, Workflow};
 use wf_core::ports::OutboxState;
 
 /// `offered_to` of a workflow that is offered to anybody. No actor is written like this.
@@ -59,7 +59,8 @@ impl Placement {
             offered_to: offer.map(|o| to(o.to.as_ref())),
             offered_at: offer.map(|o| o.at.as_ms()),
             blocked_since: blocked.then(|| oldest_block.unwrap_or(updated)),
-            completed_at: completed.then(|| workflow.completed_at.map_or(updated, |at| at.as_ms())),
+            completed_at: completed
+                .then(|| workflow.completed_at.map_or(updated, Timestamp::as_ms)),
         }
     }
 }

@@ -84,7 +84,7 @@ fn kind(error: &sqlx::Error) -> Kind {
     if let sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) = error {
         return Kind::Unreadable;
     }
-    let Some(code) = error.as_database_error().and_then(|e| primary_code(e)) else {
+    let Some(code) = error.as_database_error().and_then(primary_code) else {
         return Kind::Other;
     };
     match code {

@@ -97,10 +97,10 @@ pub(crate) fn check(config: &LocalConfig) -> Result<Option<Metadata>, OpenError>
         Err(e) => return Err(refused(format!("{path} cannot be looked at: {e}"))),
     };
     rustix::fs::access(dir, Access::WRITE_OK | Access::EXEC_OK)
-        .map_err(|e| not_writable(dir, e.into()))?;
+        .map_err(|e| not_writable(dir, &e.into()))?;
     if found.is_some() {
         rustix::fs::access(&config.path, Access::READ_OK | Access::WRITE_OK)
-            .map_err(|e| not_writable(&config.path, e.into()))?;
+            .map_err(|e| not_writable(&config.path, &e.into()))?;
     }
     Ok(found)
 }
@@ -121,7 +121,7 @@ fn check_file_system(dir: &Path, allow_network: bool) -> Result<(), OpenError> {
     }
 }
 
-fn not_writable(path: &Path, error: io::Error) -> OpenError {
+fn not_writable(path: &Path, error: &io::Error) -> OpenError {
     refused(format!(
         "{} cannot be written ({error}): make it writable for the user that runs this, or give the database another \
          path; SQLite also needs to create files beside the database",
@@ -129,15 +129,20 @@ fn not_writable(path: &Path, error: io::Error) -> OpenError {
     ))
 }
 
-/// Creates the file, empty and readable by its owner only, because it will hold keys. Fine if somebody else does so
+/// Creates the file, empty and readable by its owner only, because it will hold keys; false when somebody else was
 /// first. Only for a file that is not there: see the head of this module.
-pub(crate) fn create_empty(path: &Path) -> Result<bool, OpenError> {
+pub(crate) fn create_new(path: &Path) -> io::Result<bool> {
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     match made {
         Ok(_) => Ok(true),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(e) => Err(not_writable(path, e)),
+        Err(e) => Err(e),
     }
+}
+
+/// The same, for the database.
+pub(crate) fn create_empty(path: &Path) -> Result<bool, OpenError> {
+    create_new(path).map_err(|e| not_writable(path, &e))
 }
 
 /// Makes names in the directory of `path` durable.
@@ -173,7 +178,7 @@ impl InUse {
             .truncate(false)
             .mode(0o600)
             .open(&path)
-            .map_err(|e| not_writable(&path, e))?;
+            .map_err(|e| not_writable(&path, &e))?;
         match rustix::fs::flock(&file, how) {
             Ok(()) => Ok(Self(file)),
             Err(rustix::io::Errno::WOULDBLOCK) => {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use wf_core::locks::LockRow;
@@ -19,13 +20,13 @@ use wf_core::state_machine::Event;
 use crate::backup::{self, BackupError, BackupReport};
 use crate::codec::encode::Prepared;
 use crate::config::LocalConfig;
-use crate::fault::{Failure, Trouble};
+use crate::fault::{Failure, Trouble, read_error};
 use crate::open::{self, Opened};
 use crate::place::InUse;
 use crate::queries::{Readers, catalogue, events, load, locks, outbox, workflows};
 use crate::shared::Shared;
 use crate::writer::job::{Done, Job, Task};
-use crate::{checkpoint, writer};
+use crate::{checkpoint, connection, restore, writer};
 
 /// A SQLite store. Cheap to clone; all clones are one store. When the last one is dropped the writer finishes what
 /// waits and ends; [`close`](Self::close) waits for that.
@@ -75,6 +76,22 @@ impl LocalStore {
     /// [`BackupError`]; nothing is left behind at `to`.
     pub async fn backup(&self, to: &Path) -> Result<BackupReport, BackupError> {
         backup::copy(&self.inner.shared.config, to).await
+    }
+
+    /// What SQLite finds wrong in the file, at most 21 lines; nothing when it is whole. Reads all of it, which takes long
+    /// on a large store, on a connection of its own.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the file cannot even be read.
+    pub async fn integrity_check(&self) -> Result<Vec<String>, ReadError> {
+        let mut conn = connection::looking(&self.inner.shared.config)
+            .read_only(true)
+            .connect()
+            .await
+            .map_err(read_error)?;
+        let faults = restore::integrity(&mut conn).await;
+        conn.close().await.map_err(read_error)?;
+        faults.map_err(read_error)
     }
 
     /// Refuses new commits, finishes those that wait, carries the log over and closes the files. Other handles answer

@@ -14,7 +14,7 @@
 //! - Callers only hold the receiving end of an answer; when they go away nothing is cancelled.
 //!
 //! Files: [`job`] (what waits in the queue), [`judge`] (conditions, pure), [`sheet`] and [`statements`] (set-based SQL),
-//! [`apply`] (a batch of commits), [`tasks`] (all other writes).
+//! [`apply`] and [`write`] (a batch of commits), [`tasks`] (all other writes).
 
 pub(crate) mod apply;
 #[cfg(test)]
@@ -24,6 +24,7 @@ pub(crate) mod judge;
 pub(crate) mod sheet;
 pub(crate) mod statements;
 pub(crate) mod tasks;
+pub(crate) mod write;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Everything a decision needs, in one statement.
 
 use wf_core::locks::LockRow;
-use wf_core::models::AssetId;
+use wf_core::models::{AssetId, WorkflowId};
 use wf_core::ports::{LoadQuery, ReadError, Snapshot};
 
 use super::Readers;
@@ -38,7 +38,7 @@ pub(crate) async fn load(readers: &Readers, query: &LoadQuery) -> Result<Snapsho
     let ledger = query.ledger.as_ref();
     let ask = sqlx::query(LOAD)
         .bind(query.tenant.as_str())
-        .bind(query.workflow.as_ref().map(|id| id.as_str()))
+        .bind(query.workflow.as_ref().map(WorkflowId::as_str))
         .bind(ledger.map(|key| key.actor.to_string()))
         .bind(ledger.map(|key| key.key.as_str()))
         .bind(serde_json::Value::from(assets).to_string())

@@ -1,6 +1,6 @@
 //! Lists of workflows. Each reads an index in order and stops at its limit.
 
-use wf_core::models::{Actor, TenantId, Workflow};
+use wf_core::models::{Actor, Phase, TenantId, Workflow};
 use wf_core::ports::{ListQuery, Page, ReadError, Recent};
 
 use super::{Ask, Readers, after, cursor, cut, probe};
@@ -128,10 +128,10 @@ pub(crate) async fn list(
     query: &ListQuery,
 ) -> Result<Page<Workflow>, ReadError> {
     let (id, tenant) = after(query.after.as_ref())?;
-    let phase = query.phase.map(|phase| phase.as_str());
+    let phase = query.phase.map(Phase::as_str);
     let ask = match &query.tenant {
         Some(only) => {
-            let open = query.phase.is_some_and(|phase| phase.is_open());
+            let open = query.phase.is_some_and(Phase::is_open);
             let sql = if open { LIST_OPEN_IN_TENANT } else { LIST_IN_TENANT };
             sqlx::query(sql).bind(only.as_str()).bind(id)
         }
