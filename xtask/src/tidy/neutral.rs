@@ -25,13 +25,16 @@ pub(crate) const NEUTRAL: [&str; 5] = [
 /// Folders that ship procedures.
 const SHIPPED: [&str; 2] = ["examples/procedures/", "crates/wf-procedure/procedures/"];
 
-/// Words of the procedure files that the core has too, in its own meaning.
-const CORES_OWN: [(&str, &str); 5] = [
+/// Words of the procedure files that mean something else in those crates, each with that meaning.
+const NOT_OF_A_DOMAIN: [(&str, &str); 8] = [
     ("supervisor", "whoever has the scope workflow:supervise; a word of the core's own scopes"),
     ("continue", "effect of a decision, a word of the procedure format"),
     ("redo", "effect of a decision, a word of the procedure format"),
     ("abort", "effect of a decision, a word of the procedure format"),
     ("overdue", "what a deadline is when its time is past"),
+    ("level", "of nesting, or of a log line"),
+    ("zero", "the number"),
+    ("environment", "of the process"),
 ];
 
 /// Words shorter than this are units such as `g` and cannot be told from variables.
@@ -56,6 +59,9 @@ pub(super) fn domain_neutral(workspace: &Workspace) -> Vec<Violation> {
             for (word, origin) in telling.iter().filter(|(word, _)| has_word(line, word)) {
                 found.push(violation(path, index + 1, word, origin));
             }
+        }
+        if !path.ends_with(".rs") {
+            continue;
         }
         let Some(Ok(source)) = tree.rust(path) else { continue };
         for token in source.tokens() {
@@ -108,7 +114,7 @@ pub(crate) fn domain_words(tree: &Tree) -> (BTreeMap<String, String>, Vec<Violat
 fn is_domain_word(word: &str) -> bool {
     word.len() >= WORD_BYTES_MIN
         && word.chars().all(|c| c.is_alphanumeric() || "_-/°%·".contains(c))
-        && CORES_OWN.iter().all(|(own, _)| own != &word)
+        && NOT_OF_A_DOMAIN.iter().all(|(own, _)| own != &word)
 }
 
 /// Names under the keys of the format that carry them. Results, inputs and prompts are not names.
