@@ -4,6 +4,13 @@ use clap::{Parser, Subcommand};
 
 use crate::cmd::call::CallArgs;
 use crate::cmd::completions::{CompletionsArgs, ManArgs};
+use crate::cmd::doctor::DoctorArgs;
+use crate::cmd::locks::LocksArgs;
+use crate::cmd::outbox::OutboxArgs;
+use crate::cmd::procedure::ProcedureArgs;
+use crate::cmd::serve::ServeArgs;
+use crate::cmd::store::{BackupArgs, MigrateArgs, RestoreArgs, RestoredArgs};
+use crate::cmd::workflow::WorkflowArgs;
 use crate::config::ConfigArgs;
 
 /// Durable state for multi-step procedures, served over MCP
@@ -31,7 +38,17 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Serve(ServeArgs),
     Call(CallArgs),
+    Procedure(ProcedureArgs),
+    Workflow(WorkflowArgs),
+    Locks(LocksArgs),
+    Outbox(OutboxArgs),
+    Migrate(MigrateArgs),
+    Backup(BackupArgs),
+    Restore(RestoreArgs),
+    Restored(RestoredArgs),
+    Doctor(DoctorArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

@@ -2,12 +2,21 @@
 
 pub(crate) mod call;
 pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod locks;
+pub(crate) mod outbox;
+pub(crate) mod procedure;
+pub(crate) mod serve;
+pub(crate) mod store;
+pub(crate) mod workflow;
 
 use clap::CommandFactory as _;
 
 use crate::args::{Cli, Command};
 use crate::exit::Failure;
 use crate::output::Output;
+use doctor::DoctorArgs;
+use store::{MigrateArgs, RestoredArgs};
 
 /// Runs the command that was asked for.
 ///
@@ -15,8 +24,19 @@ use crate::output::Output;
 /// What the command says.
 pub(crate) async fn run(cli: &Cli) -> Result<(), Failure> {
     let output = Output::new(cli.json);
+    let config = &cli.config;
     match &cli.command {
-        Command::Call(args) => call::run(args, &cli.config, output).await,
+        Command::Serve(args) => serve::run(args, config, output).await,
+        Command::Call(args) => call::run(args, config, output).await,
+        Command::Procedure(args) => procedure::run(args, config, output),
+        Command::Workflow(args) => workflow::run(args, config, output).await,
+        Command::Locks(args) => locks::run(args, config, output).await,
+        Command::Outbox(args) => outbox::run(args, config, output).await,
+        Command::Migrate(MigrateArgs {}) => store::migrate(config, output).await,
+        Command::Backup(args) => store::backup(args, config, output).await,
+        Command::Restore(args) => store::restore(args, config, output).await,
+        Command::Restored(RestoredArgs {}) => store::restored(config, output).await,
+        Command::Doctor(DoctorArgs {}) => doctor::run(config, output).await,
         Command::Completions(args) => completions::completions(args, Cli::command(), output),
         Command::Man(args) => completions::man(args, Cli::command(), output),
     }

@@ -2,12 +2,17 @@
 //!
 //! Commands ask it for a store behind its port, or for an engine over that store.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use wf_backend_local::{LocalConfig, LocalStore};
+use wf_backend_local::{
+    BackupError, LocalConfig, LocalStore, MigrateReport, RestoreError, RestoreReport,
+};
+use wf_core::engine::verify::{VerifyReport, verify};
 use wf_core::engine::{Engine, EngineError, EngineParts, Policies, Settings};
-use wf_core::ports::{DefinitionError, NotificationPort, OpenError, OrchestratorPort, StorageBackendPort};
+use wf_core::ports::{
+    DefinitionError, NotificationPort, OpenError, OrchestratorPort, StorageBackendPort,
+};
 use wf_procedure::Compiler;
 
 use crate::ambient::{OsIds, SystemClock};
@@ -20,8 +25,7 @@ use crate::sink::LogSink;
 /// An open store, and what only an operator asks of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Backend {
-    local: Arc<LocalStore>,
-    path: PathBuf,
+    local: LocalStore,
 }
 
 /// How a store was found.
@@ -38,12 +42,12 @@ pub(crate) struct Found {
 impl Backend {
     /// The store behind its port.
     pub(crate) fn store(&self) -> Arc<dyn StorageBackendPort> {
-        Arc::<LocalStore>::clone(&self.local)
+        Arc::new(self.local.clone())
     }
 
     /// Where it is; absolute.
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        &self.local.config().path
     }
 
     /// Whether commits can be taken now, as far as the store knows itself.
@@ -51,22 +55,23 @@ impl Backend {
         self.local.is_healthy()
     }
 
-    /// Size of the write-ahead log, in bytes.
-    pub(crate) fn wal_bytes(&self) -> u64 {
-        self.local.wal_bytes()
+    /// Writes a consistent copy to `file`, which must not exist; its size in bytes.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub(crate) async fn backup(&self, file: &Path) -> Result<u64, Failure> {
+        let made = self.local.backup(file).await.map_err(cannot_copy)?;
+        Ok(made.bytes)
     }
 
     /// Finishes what was accepted and closes the files.
-    pub(crate) async fn close(&self) {
+    pub(crate) async fn close(self) {
         self.local.close().await;
     }
 }
 
-fn local(config: &Config) -> Result<LocalConfig, Failure> {
-    let path = std::path::absolute(&config.database).map_err(|error| {
-        Failure::usage(format!("{} is no path", config.database.display())).because(error)
-    })?;
-    Ok(LocalConfig::new(path))
+fn local(config: &Config) -> LocalConfig {
+    LocalConfig::new(&config.database)
 }
 
 /// Opens the store, making it when it is not there.
@@ -74,14 +79,9 @@ fn local(config: &Config) -> Result<LocalConfig, Failure> {
 /// # Errors
 /// As the store says, with the matching exit code.
 pub(crate) async fn open(config: &Config) -> Result<Found, Failure> {
-    let local = local(config)?;
-    let path = local.path.clone();
-    let opened = LocalStore::open(local).await.map_err(cannot_open)?;
+    let opened = LocalStore::open(local(config)).await.map_err(cannot_open)?;
     Ok(Found {
-        backend: Backend {
-            local: Arc::new(opened.store),
-            path,
-        },
+        backend: Backend { local: opened.store },
         created: opened.created,
         migrated_from: opened.migrated_from,
     })
@@ -92,19 +92,16 @@ pub(crate) async fn open(config: &Config) -> Result<Found, Failure> {
 /// # Errors
 /// As the store says, with the matching exit code.
 pub(crate) async fn open_existing(config: &Config) -> Result<Backend, Failure> {
-    let local = local(config)?;
-    let path = local.path.clone();
-    let store = LocalStore::open_existing(local).await.map_err(cannot_open)?;
-    Ok(Backend {
-        local: Arc::new(store),
-        path,
-    })
+    let local = LocalStore::open_existing(local(config)).await.map_err(cannot_open)?;
+    Ok(Backend { local })
 }
 
 /// What is wrong with a store that does not open.
 pub(crate) fn cannot_open(error: OpenError) -> Failure {
     match error {
-        OpenError::NewerSchema { .. } | OpenError::Refused { .. } => Failure::failed(error.to_string()),
+        OpenError::NewerSchema { .. } | OpenError::Refused { .. } => {
+            Failure::failed(error.to_string())
+        }
         OpenError::Unavailable { source } => {
             Failure::unavailable("the store cannot be opened").because(source)
         }
@@ -133,24 +130,15 @@ pub(crate) async fn serving(
 ) -> Result<Serving, Failure> {
     let orchestrator = LocalOrchestrator::default();
     let engine = engine(config, backend, loaded, orchestrator.clone()).await?;
-    Ok(Serving {
-        engine: Arc::new(engine),
-        orchestrator,
-    })
+    Ok(Serving { engine: Arc::new(engine), orchestrator })
 }
 
 /// An engine for an operator's command: it starts nothing, and reads definitions from the store.
 ///
 /// # Errors
 /// When the store does not answer.
-pub(crate) async fn operator_engine(
-    config: &Config,
-    backend: &Backend,
-) -> Result<Engine, Failure> {
-    let nothing = Loaded {
-        procedures: Vec::new(),
-        origin: String::new(),
-    };
+pub(crate) async fn operator_engine(config: &Config, backend: &Backend) -> Result<Engine, Failure> {
+    let nothing = Loaded::nothing();
     engine(config, backend, &nothing, LocalOrchestrator::default()).await
 }
 
@@ -184,45 +172,91 @@ async fn engine(
 
 /// What is wrong with an engine that does not open, or does not take new definitions.
 pub(crate) fn cannot_serve(error: EngineError, loaded: &Loaded) -> Failure {
-    let (procedure, version, source) = match error {
+    let (procedure, digest, source) = match error {
         EngineError::Store(error) => return error.into(),
         EngineError::Policies(error) => {
-            return Failure::failed("the procedures exclude each other").because(error);
+            return Failure::failed("the procedures cannot be served together").because(error);
         }
-        EngineError::Definition {
-            procedure,
-            version,
-            source,
-        } => (procedure, version, source),
+        EngineError::Definition { procedure, version, digest, source } => {
+            (format!("{procedure} version {version}"), digest, source)
+        }
     };
     match source {
-        DefinitionError::Changed { existing } => {
-            let offered = loaded
-                .procedures
-                .iter()
-                .map(|procedure| wf_core::policy::DomainPolicyPort::definition(procedure.as_ref()))
-                .find(|definition| definition.id.as_str() == procedure && definition.version == version)
-                .map_or_else(String::new, |definition| definition.digest.to_string());
-            Failure::failed(format!(
-                "{procedure} version {version} changed: the store knows digest {existing}, {} has digest {offered}",
-                loaded.origin
-            ))
-            .help("give the changed procedure a new version; running workflows keep the old one")
-        }
-        DefinitionError::Unavailable { source } => Failure::unavailable(format!(
-            "the store did not take the definition of {procedure} version {version}"
+        DefinitionError::Changed { existing } => Failure::failed(format!(
+            "{procedure} changed: the store knows it with digest {existing}, now ({}) its digest is {digest}",
+            loaded.origin
         ))
-        .because(source),
+        .help("give the changed procedure a new version; running workflows keep the old one"),
+        DefinitionError::Unavailable { source } => {
+            Failure::unavailable(format!("the store did not take the definition of {procedure}"))
+                .because(source)
+        }
     }
 }
 
-/// Brings the schema of an existing store to the version of this build.
+fn cannot_copy(error: BackupError) -> Failure {
+    match error {
+        BackupError::Exists { .. } => Failure::failed(error.to_string()),
+        BackupError::Target { .. } => Failure::failed("the backup was not written").because(error),
+        BackupError::Copy(_) => Failure::unavailable("the backup was not written").because(error),
+    }
+}
+
+/// Brings the store to the schema of this build, making it when it is not there.
 ///
 /// # Errors
 /// As the store says.
-pub(crate) async fn migrate(config: &Config) -> Result<(PathBuf, wf_backend_local::Migrated), Failure> {
-    let local = local(config)?;
-    let path = local.path.clone();
-    let migrated = wf_backend_local::migrate(local).await.map_err(cannot_open)?;
-    Ok((path, migrated))
+pub(crate) async fn migrate(config: &Config) -> Result<MigrateReport, Failure> {
+    wf_backend_local::migrate(local(config)).await.map_err(cannot_open)
+}
+
+/// Puts a backup in the place of the database; what was there stays beside it.
+///
+/// # Errors
+/// As the store says; a server that has the database is one reason.
+pub(crate) async fn restore(from: &Path, config: &Config) -> Result<RestoreReport, Failure> {
+    wf_backend_local::restore(from, &local(config)).await.map_err(|error| match error {
+        RestoreError::NotABackup { .. } => Failure::failed(error.to_string()),
+        RestoreError::Damaged { .. } => Failure::new(Exit::Damage, error.to_string()),
+        RestoreError::Place(error) => cannot_open(error),
+        RestoreError::Copy(_) | RestoreError::Move { .. } => {
+            Failure::failed("nothing was restored, the database is as it was").because(error)
+        }
+    })
+}
+
+/// Gives a recovered database a new store id and new fences; the new id.
+///
+/// # Errors
+/// As the store says; a server that has the database is one reason.
+pub(crate) async fn restamp(config: &Config) -> Result<String, Failure> {
+    wf_backend_local::restamp(local(config)).await.map_err(cannot_open)
+}
+
+/// What an examination found.
+#[derive(Debug)]
+pub(crate) struct Examined {
+    /// Size of the database file, in bytes.
+    pub(crate) bytes: u64,
+    /// Size of the write-ahead log, in bytes.
+    pub(crate) wal_bytes: u64,
+    /// What was read and recomputed.
+    pub(crate) report: VerifyReport,
+}
+
+/// Opens a database that is there, as commands do, reads all of it and changes nothing.
+///
+/// # Errors
+/// When it does not open or cannot be read.
+pub(crate) async fn examine(
+    config: &Config,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<Examined, Failure> {
+    let size = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
+    let backend = open_existing(config).await?;
+    let local = backend.local.config();
+    let (bytes, wal_bytes) = (size(&local.path), size(&local.wal_path()));
+    let report = verify(backend.store().as_ref(), None, progress).await;
+    backend.close().await;
+    Ok(Examined { bytes, wal_bytes, report: report? })
 }

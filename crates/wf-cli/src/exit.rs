@@ -23,15 +23,22 @@ pub(crate) enum Exit {
     Damage,
 }
 
+impl Exit {
+    /// The number.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Unavailable => 3,
+            Self::Damage => 4,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Ok => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::Unavailable => 3,
-            Exit::Damage => 4,
-        })
+        Self::from(exit.code())
     }
 }
 

@@ -7,10 +7,12 @@ mod ambient;
 mod args;
 mod client;
 mod cmd;
+mod compose;
 mod config;
 mod exit;
 mod orchestrator;
 mod output;
+mod procedures;
 mod sink;
 mod telemetry;
 

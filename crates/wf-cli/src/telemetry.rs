@@ -38,6 +38,44 @@ const SECONDS: [f64; 14] =
 /// Upper bounds of batch buckets, in commits.
 const COMMITS: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 
+/// Every metric of the process, with what it says. docs/operating.md has the same list.
+fn describe() {
+    metrics::describe_counter!(
+        "checkpoint_http_requests_total",
+        "HTTP requests, by route and status"
+    );
+    metrics::describe_counter!(
+        "checkpoint_tool_calls_total",
+        "Tool calls, by tool, outcome, error code and whether it was a replay"
+    );
+    metrics::describe_histogram!("checkpoint_tool_seconds", "Time of a tool call, in seconds");
+    metrics::describe_gauge!("checkpoint_requests_in_flight", "MCP requests at work now");
+    metrics::describe_gauge!("checkpoint_connections", "Open connections");
+    metrics::describe_histogram!(
+        "checkpoint_commit_batch_size",
+        "Writes that shared one commit to disk"
+    );
+    metrics::describe_histogram!(
+        "checkpoint_commit_seconds",
+        "Time of one commit to disk, in seconds"
+    );
+    metrics::describe_counter!(
+        "checkpoint_commit_failures",
+        "Commits to disk that did not succeed, by what is known of them"
+    );
+    metrics::describe_counter!("checkpoint_writer_panics", "Bugs met by the writer");
+    metrics::describe_gauge!("checkpoint_commit_queue_depth", "Writes that wait for the writer");
+    metrics::describe_gauge!("checkpoint_wal_bytes", "Size of the write-ahead log, in bytes");
+    metrics::describe_counter!(
+        "checkpoint_notifications_delivered_total",
+        "Messages delivered, by sink"
+    );
+    metrics::describe_counter!(
+        "checkpoint_dispatch_failures_total",
+        "Delivery rounds that the store refused"
+    );
+}
+
 /// Installs the registry that `metrics::counter!` and its kin write to, and returns what renders it.
 ///
 /// # Errors
@@ -47,12 +85,13 @@ pub(crate) fn metrics() -> Result<PrometheusHandle, Failure> {
     let recorder = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)
         .and_then(|builder| {
-            builder.set_buckets_for_metric(Matcher::Suffix("_commits".to_owned()), &COMMITS)
+            builder.set_buckets_for_metric(Matcher::Suffix("_batch_size".to_owned()), &COMMITS)
         })
         .map_err(|error| Failure::failed(cannot).because(error))?
         .build_recorder();
     let handle = recorder.handle();
     metrics::set_global_recorder(recorder)
         .map_err(|error| Failure::failed(cannot).because(error.to_string()))?;
+    describe();
     Ok(handle)
 }

@@ -53,10 +53,8 @@ pub(crate) async fn run(
         Failure::failed("the answer has no structured content: this is another server's tool")
     })?;
     print(structured, output)?;
-    match verdict(structured) {
-        Exit::Ok => Ok(()),
-        exit => Err(Failure::quiet(exit)),
-    }
+    let exit = verdict(structured);
+    if exit == Exit::Ok { Ok(()) } else { Err(Failure::quiet(exit)) }
 }
 
 fn print(structured: &Value, output: Output) -> Result<(), Failure> {

@@ -42,11 +42,13 @@ struct ListArgs {
 
 /// Release an asset that its workflow will never release itself
 #[derive(Debug, Args)]
-#[command(after_help = "The workflow that held it stays as it is; its next step is told that it lost the asset.
+#[command(
+    after_help = "The workflow that held it stays as it is; its next step is told that it lost the asset.
 The release is an event of that workflow, by cli:<your user>, with your reason. It works while a server runs.
 
 Example:
-  wf-cli locks release PUMP-204 --reason \"tablet lost, technician confirmed by phone\"")]
+  wf-cli locks release PUMP-204 --reason \"tablet lost, technician confirmed by phone\""
+)]
 struct ReleaseArgs {
     /// The asset, such as PUMP-204
     asset: String,
@@ -82,14 +84,8 @@ async fn list(
     let mut rows: Vec<LockRow> = Vec::new();
     let mut after = None;
     loop {
-        let page = store
-            .list_locks(args.tenant.as_ref(), after.as_ref(), 500)
-            .await?;
-        rows.extend(
-            page.items
-                .into_iter()
-                .filter(|row| args.all || row.holder.is_some()),
-        );
+        let page = store.list_locks(args.tenant.as_ref(), after.as_ref(), 500).await?;
+        rows.extend(page.items.into_iter().filter(|row| args.all || row.holder.is_some()));
         after = page.next;
         if after.is_none() {
             break;
@@ -125,9 +121,8 @@ async fn release(
     output: Output,
 ) -> Result<(), Failure> {
     let row = held(args, config, backend.store().as_ref()).await?;
-    let holder = row
-        .holder
-        .ok_or_else(|| Failure::failed(format!("{} is free already", row.asset_id)))?;
+    let holder =
+        row.holder.ok_or_else(|| Failure::failed(format!("{} is free already", row.asset_id)))?;
     let engine: Engine = compose::operator_engine(config, backend).await?;
     let arguments: Map<String, Value> = [
         ("workflow_id", holder.workflow_id.as_str()),
@@ -161,18 +156,10 @@ async fn release(
 }
 
 fn refused(code: ErrorCode, body: &Value) -> Failure {
-    let exit = match code {
-        ErrorCode::BackendUnavailable => Exit::Unavailable,
-        _ => Exit::Failed,
-    };
-    let message = body
-        .pointer("/error/message")
-        .and_then(Value::as_str)
-        .unwrap_or("the release was refused");
-    Failure::new(
-        exit,
-        format!("{}: {}", code.as_str(), one_line(message)),
-    )
+    let exit = if code == ErrorCode::BackendUnavailable { Exit::Unavailable } else { Exit::Failed };
+    let message =
+        body.pointer("/error/message").and_then(Value::as_str).unwrap_or("the release was refused");
+    Failure::new(exit, format!("{}: {}", code.as_str(), one_line(message)))
 }
 
 /// The lock row of the asset: as written, or as one of the procedures understands it.
@@ -184,10 +171,7 @@ async fn held(
     let mut candidates: Vec<AssetId> = AssetId::parse(&args.asset).into_iter().collect();
     if let Ok(loaded) = procedures::load(config.procedures.as_deref()) {
         candidates.extend(
-            loaded
-                .procedures
-                .iter()
-                .filter_map(|procedure| procedure.canonical_asset(&args.asset)),
+            loaded.procedures.iter().filter_map(|procedure| procedure.canonical_asset(&args.asset)),
         );
     }
     let query = LoadQuery {
@@ -203,10 +187,7 @@ async fn held(
         .find_map(|id| rows.iter().find(|row| &row.asset_id == id))
         .cloned()
         .ok_or_else(|| {
-            Failure::failed(format!(
-                "{} was never held in tenant {}",
-                args.asset, args.tenant
-            ))
-            .help("`wf-cli locks list` shows what is held")
+            Failure::failed(format!("{} was never held in tenant {}", args.asset, args.tenant))
+                .help("`wf-cli locks list` shows what is held")
         })
 }

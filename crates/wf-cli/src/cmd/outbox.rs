@@ -78,11 +78,7 @@ async fn list(
         None
     };
     let wanted = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let mut query = OutboxQuery {
-        state,
-        after: None,
-        limit: args.limit.min(500),
-    };
+    let mut query = OutboxQuery { state, after: None, limit: args.limit.min(500) };
     let mut rows: Vec<OutboxRow> = Vec::new();
     let more = loop {
         let page = store.list_outbox(&query).await?;
@@ -110,15 +106,10 @@ async fn list(
         return output.document(&json!({ "messages": messages, "more": more }));
     }
     let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
-    let headings = [
-        "ID", "STATE", "TYPE", "TO", "AT", "ATTEMPTS", "LAST ERROR",
-    ];
+    let headings = ["ID", "STATE", "TYPE", "TO", "AT", "ATTEMPTS", "LAST ERROR"];
     output.table(&headings, &cells)?;
     if more {
-        output.note(&format!(
-            "There are more than {}; raise --limit.",
-            args.limit
-        ));
+        output.note(&format!("There are more than {}; raise --limit.", args.limit));
     }
     Ok(())
 }
@@ -146,16 +137,11 @@ async fn retry(
     output: Output,
 ) -> Result<(), Failure> {
     if !store.revive_outbox(&args.id, SystemClock.now()).await? {
-        return Err(
-            Failure::failed(format!("there is no dead message {}", args.id))
-                .help("`wf-cli outbox list --dead` shows them"),
-        );
+        return Err(Failure::failed(format!("there is no dead message {}", args.id))
+            .help("`wf-cli outbox list --dead` shows them"));
     }
     if output.is_json() {
         return output.document(&json!({ "id": args.id, "state": "pending" }));
     }
-    output.line(&format!(
-        "{} is pending again; a running server sends it.",
-        args.id
-    ))
+    output.line(&format!("{} is pending again; a running server sends it.", args.id))
 }

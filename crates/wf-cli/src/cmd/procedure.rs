@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use wf_core::models::Locale;
 use wf_core::policy::DomainPolicyPort as _;
-use wf_procedure::{Problem, Procedure};
+use wf_procedure::{LoadError, Problem, Procedure, StepSummary};
 
 use crate::config::ConfigArgs;
 use crate::exit::{Exit, Failure, one_line};
@@ -34,10 +34,12 @@ enum ProcedureCommand {
 
 /// Check procedure files
 #[derive(Debug, Args)]
-#[command(after_help = "Every problem is printed as file:line:column, and the exit code is 1 when there is one.
+#[command(
+    after_help = "Every problem is printed as file:line:column, and the exit code is 1 when there is one.
 
 Example:
-  wf-cli procedure check procedures/*.yaml")]
+  wf-cli procedure check procedures/*.yaml"
+)]
 struct CheckArgs {
     /// Files, or folders with files
     #[arg(required = true, value_name = "FILE")]
@@ -52,7 +54,11 @@ struct ShowArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &ProcedureArgs, config: &ConfigArgs, output: Output) -> Result<(), Failure> {
+pub(crate) fn run(
+    args: &ProcedureArgs,
+    config: &ConfigArgs,
+    output: Output,
+) -> Result<(), Failure> {
     match &args.command {
         ProcedureCommand::Check(args) => check(args, output),
         ProcedureCommand::List => list(config, output),
@@ -65,22 +71,19 @@ fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
     let mut good: Vec<(String, Procedure)> = Vec::new();
     let mut bad: Vec<Problem> = Vec::new();
     for path in &args.files {
-        let name = path.display().to_string();
         match read(path) {
-            Ok(found) => good.extend(found.into_iter().map(|procedure| (name.clone(), procedure))),
+            Ok(found) => good.extend(found),
             Err(problems) => bad.extend(problems),
         }
     }
     if output.is_json() {
         let procedures: Vec<Value> = good
             .iter()
-            .map(|(file, procedure)| {
-                let mut entry = summary(procedure);
-                entry["file"] = json!(file);
-                entry
-            })
+            .map(|(file, procedure)| json!({ "file": file, "procedure": procedure.summary() }))
             .collect();
-        output.document(&json!({ "ok": bad.is_empty(), "procedures": procedures, "problems": bad }))?;
+        output.document(
+            &json!({ "ok": bad.is_empty(), "procedures": procedures, "problems": bad }),
+        )?;
     } else {
         for (file, procedure) in &good {
             let definition = procedure.definition();
@@ -101,45 +104,33 @@ fn check(args: &CheckArgs, output: Output) -> Result<(), Failure> {
             ))?;
         }
     }
-    if bad.is_empty() {
-        Ok(())
-    } else {
-        Err(Failure::quiet(Exit::Failed))
-    }
+    if bad.is_empty() { Ok(()) } else { Err(Failure::quiet(Exit::Failed)) }
 }
 
-fn read(path: &Path) -> Result<Vec<Procedure>, Vec<Problem>> {
-    if path.is_dir() {
-        return wf_procedure::load_dir(path);
+fn read(path: &Path) -> Result<Vec<(String, Procedure)>, Vec<Problem>> {
+    let named = |(path, procedure): (PathBuf, Procedure)| (path.display().to_string(), procedure);
+    if !path.is_dir() {
+        let procedure = wf_procedure::load_file(path)?;
+        return Ok(vec![named((path.to_owned(), procedure))]);
     }
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        vec![Problem {
-            file: name.clone(),
+    match wf_procedure::load_dir(path) {
+        Ok(found) => Ok(found.files.into_iter().map(named).collect()),
+        Err(LoadError::Problems(problems)) => Err(problems),
+        Err(LoadError::List { path, source }) => Err(vec![Problem {
+            file: path.display().to_string(),
             line: 0,
             column: 0,
-            message: format!("cannot be read: {error}"),
+            message: format!("cannot be listed: {source}"),
             hint: String::new(),
-        }]
-    })?;
-    wf_procedure::parse(&text, &name).map(|procedure| vec![procedure])
-}
-
-fn summary(procedure: &Procedure) -> Value {
-    let definition = procedure.definition();
-    json!({
-        "id": definition.id,
-        "version": definition.version,
-        "title": definition.title,
-        "digest": definition.digest,
-    })
+        }]),
+    }
 }
 
 fn list(config: &ConfigArgs, output: Output) -> Result<(), Failure> {
     let config = config.load()?;
     let loaded = procedures::load(config.procedures.as_deref())?;
     if output.is_json() {
-        let all: Vec<Value> = loaded.procedures.iter().map(|p| summary(p)).collect();
+        let all: Vec<_> = loaded.procedures.iter().map(|p| p.summary()).collect();
         return output.document(&json!({ "procedures": all, "origin": loaded.origin }));
     }
     let rows: Vec<Vec<String>> = loaded
@@ -171,9 +162,10 @@ fn show(args: &ShowArgs, config: &ConfigArgs, output: Output) -> Result<(), Fail
         })?;
     let definition = procedure.definition();
     if output.is_json() {
-        let mut all = summary(procedure);
-        all["document"] = definition.document.clone();
-        return output.document(&all);
+        return output.document(&json!({
+            "procedure": procedure.summary(),
+            "document": definition.document,
+        }));
     }
     let locale = &config.server.locale;
     output.line(&output.paint(Tone::Strong, &one_line(definition.title.get(locale))))?;
@@ -199,30 +191,23 @@ fn show(args: &ShowArgs, config: &ConfigArgs, output: Output) -> Result<(), Fail
         ))?;
     }
     output.line("")?;
-    output.table(&["STEP", "KIND", "PROMPT"], &steps(&definition.document, locale))
+    let rows: Vec<Vec<String>> =
+        procedure.summary().steps.iter().map(|step| row(step, locale)).collect();
+    output.table(&["STEP", "KIND", "ACCEPTS", "SKIP", "PROMPT"], &rows)
 }
 
-/// The steps as the document writes them; prompts may be one text or one for each language.
-fn steps(document: &Value, locale: &Locale) -> Vec<Vec<String>> {
-    let text = |step: &Value, name: &str| -> String {
-        match step.get(name) {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Object(by_language)) => by_language
-                .get(locale.as_str())
-                .or_else(|| by_language.get(locale.language()))
-                .or_else(|| by_language.get("en"))
-                .or_else(|| by_language.values().next())
-                .and_then(Value::as_str)
-                .unwrap_or("-")
-                .to_owned(),
-            _ => "-".to_owned(),
-        }
+fn row(step: &StepSummary, locale: &Locale) -> Vec<String> {
+    let unit = step.units.first().map_or("", String::as_str);
+    let choices: Vec<&str> = step.choices.iter().map(|choice| choice.id.as_str()).collect();
+    let accepts = match &step.accept {
+        Some([low, high]) => format!("{low} to {high} {unit}").trim_end().to_owned(),
+        None => choices.join(", "),
     };
-    document
-        .get("steps")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .map(|step| vec![text(step, "id"), text(step, "kind"), text(step, "prompt")])
-        .collect()
+    vec![
+        step.id.clone(),
+        step.kind.to_owned(),
+        accepts,
+        step.skip.as_str().to_owned(),
+        step.prompt.get(locale).to_owned(),
+    ]
 }

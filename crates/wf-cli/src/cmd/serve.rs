@@ -7,6 +7,7 @@ mod probes;
 mod signals;
 mod work;
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use clap::Args;
@@ -26,13 +27,15 @@ use signals::Signals;
 
 /// Serve procedures over MCP
 #[derive(Debug, Args)]
-#[command(after_help = "Without any configuration: 127.0.0.1:8080, ./checkpoint.db, the built-in procedures, no authentication.
+#[command(
+    after_help = "Without any configuration: 127.0.0.1:8080, ./checkpoint.db, the built-in procedures, no authentication.
 SIGTERM or SIGINT ends it politely within 25 seconds, SIGHUP reads the procedures again.
 
 Examples:
   wf-cli serve
   wf-cli serve --listen 127.0.0.1:9000 --database /var/lib/checkpoint/checkpoint.db
-  wf-cli serve --config checkpoint.toml --print-config")]
+  wf-cli serve --config checkpoint.toml --print-config"
+)]
 pub(crate) struct ServeArgs {
     /// Address to listen on [key: server.listen]
     #[arg(long, value_name = "ADDRESS")]
@@ -48,11 +51,8 @@ pub(crate) async fn run(
     config: &ConfigArgs,
     output: Output,
 ) -> Result<(), Failure> {
-    let flags: Vec<(&str, String)> = args
-        .listen
-        .iter()
-        .map(|listen| ("server.listen", listen.clone()))
-        .collect();
+    let flags: Vec<(&str, String)> =
+        args.listen.iter().map(|listen| ("server.listen", listen.clone())).collect();
     let layers = config.layers(&flags)?;
     if args.print_config {
         if output.is_json() {
@@ -80,17 +80,13 @@ pub(crate) async fn run(
 async fn serve(config: &Config, signals: Signals, output: Output) -> Result<(), Failure> {
     let registry = telemetry::metrics()?;
     let loaded = procedures::load(config.procedures.as_deref())?;
+    loaded.warn();
     let found = compose::open(config).await?;
     let backend = found.backend.clone();
     let done = async {
-        let Serving {
-            engine,
-            orchestrator,
-        } = compose::serving(config, &backend, &loaded).await?;
-        let (signals, stop) = signals.watch(work::Reload {
-            engine: Arc::clone(&engine),
-            dir: config.procedures.clone(),
-        });
+        let Serving { engine, orchestrator } = compose::serving(config, &backend, &loaded).await?;
+        let (signals, stop) = signals
+            .watch(work::Reload { engine: Arc::clone(&engine), dir: config.procedures.clone() });
         let probes = probes::Process::new(backend.clone(), registry.clone());
         let server = Server::bind(http(config), Arc::clone(&engine), Arc::new(probes))
             .await
@@ -103,10 +99,7 @@ async fn serve(config: &Config, signals: Signals, output: Output) -> Result<(), 
             registry,
             stop: stop.clone(),
         });
-        let drained = server
-            .run(signals::stopped(stop))
-            .await
-            .map_err(cannot_listen)?;
+        let drained = server.run(signals::stopped(stop)).await.map_err(cannot_listen)?;
         work.finish().await;
         signals.abort();
         if drained.in_flight_abandoned > 0 {
@@ -156,18 +149,15 @@ fn http(config: &Config) -> HttpConfig {
 fn cannot_listen(error: ServeError) -> Failure {
     match error {
         ServeError::Bind { address, source } => {
-            let help = match source.kind() {
-                std::io::ErrorKind::AddrInUse => {
-                    "another process listens there: stop it, or choose another address with --listen"
-                }
-                std::io::ErrorKind::PermissionDenied => {
-                    "this user may not listen there: choose a port above 1023 with --listen"
-                }
-                _ => "choose another address with --listen",
+            let kind = source.kind();
+            let help = if kind == ErrorKind::AddrInUse {
+                "another process listens there: stop it, or choose another address with --listen"
+            } else if kind == ErrorKind::PermissionDenied {
+                "this user may not listen there: choose a port above 1023 with --listen"
+            } else {
+                "choose another address with --listen"
             };
-            Failure::failed(format!("cannot listen on {address}"))
-                .because(source)
-                .help(help)
+            Failure::failed(format!("cannot listen on {address}")).because(source).help(help)
         }
         ServeError::Allowed { .. } | ServeError::NoAddress => Failure::usage(error.to_string()),
     }

@@ -12,8 +12,10 @@ use crate::output::Output;
 
 /// Bring the database to the schema of this build
 #[derive(Debug, Args)]
-#[command(after_help = "`serve` does so too. Run it by itself to see it happen before servers start.
-A database that is newer than this build is refused and stays as it is.")]
+#[command(
+    after_help = "`serve` does so too; run it by itself to see it happen before servers start. A database that is not there is made,
+one that must change is copied first, and one that is newer than this build is refused and stays as it is."
+)]
 pub(crate) struct MigrateArgs {}
 
 /// Write a consistent copy of the database, while servers run
@@ -27,51 +29,56 @@ pub(crate) struct BackupArgs {
 
 /// Replace the database with a backup
 #[derive(Debug, Args)]
-#[command(after_help = "Refused while a server has the database. The store gets a new id and every fence grows by 1,000,000, so that
-nothing handed out after the backup was taken counts any more.
+#[command(
+    after_help = "Refused while a server has the database. The database that is there stays beside it under another name. The restored
+one gets a new store id, and every asset's next fence is 1,000,000 higher, so that nothing handed out after the backup
+was taken counts any more.
 
 Example:
-  wf-cli restore /backup/checkpoint-2026-11-29.db --config checkpoint.toml")]
+  wf-cli restore /backup/checkpoint-2026-11-29.db --config checkpoint.toml"
+)]
 pub(crate) struct RestoreArgs {
     /// The backup
     file: PathBuf,
-    /// Replace a database that is there
-    #[arg(long)]
-    force: bool,
 }
 
 /// Mark a database that was recovered by other means as restored
 #[derive(Debug, Args)]
-#[command(after_help = "Run it once after a point-in-time recovery of the disk or the file, before a server starts: it does to the
-recovered database what `restore` does to a backup.")]
+#[command(
+    after_help = "Run it once after a point-in-time recovery of the disk or the file, before a server starts: it does to the
+recovered database what `restore` does to a backup."
+)]
 pub(crate) struct RestoredArgs {}
 
 /// Runs `migrate`.
 pub(crate) async fn migrate(config: &ConfigArgs, output: Output) -> Result<(), Failure> {
+    let config = config.load()?;
+    let path = absolute(&config.database)?;
     let bar = output.progress("migrating");
-    let done = compose::migrate(&config.load()?).await;
+    let done = compose::migrate(&config).await;
     bar.finish_and_clear();
-    let (path, migrated) = done?;
+    let migrated = done?;
+    let kept = migrated.backup.as_ref().map(|path| path.display().to_string());
     if output.is_json() {
         return output.document(&json!({
             "database": path.to_string_lossy(),
             "from": migrated.from,
             "to": migrated.to,
+            "backup": kept,
         }));
     }
-    if migrated.from == migrated.to {
-        output.line(&format!(
-            "{} has schema version {} already",
-            path.display(),
-            migrated.to
-        ))
+    let path = path.display();
+    let (from, to) = (migrated.from, migrated.to);
+    if from == to {
+        output.line(&format!("{path} has schema version {to} already"))
+    } else if from == 0 {
+        output.line(&format!("{path} was made, with schema version {to}"))
     } else {
-        output.line(&format!(
-            "{} went from schema version {} to {}",
-            path.display(),
-            migrated.from,
-            migrated.to
-        ))
+        output.line(&format!("{path} went from schema version {from} to {to}"))?;
+        match kept {
+            Some(kept) => output.line(&format!("{kept} is the database as it was before")),
+            None => Ok(()),
+        }
     }
 }
 
@@ -82,18 +89,13 @@ pub(crate) async fn backup(
     output: Output,
 ) -> Result<(), Failure> {
     let file = absolute(&args.file)?;
-    if file.exists() {
-        return Err(Failure::failed(format!("{} is there already", file.display()))
-            .help("name a new file, or remove this one"));
-    }
     let backend = compose::open_existing(&config.load()?).await?;
     let bar = output.progress("copying");
     let done = backend.backup(&file).await;
     bar.finish_and_clear();
     let source = backend.path().to_owned();
     backend.close().await;
-    done?;
-    let bytes = std::fs::metadata(&file).map_or(0, |found| found.len());
+    let bytes = done?;
     if output.is_json() {
         return output.document(&json!({
             "database": source.to_string_lossy(),
@@ -101,11 +103,7 @@ pub(crate) async fn backup(
             "bytes": bytes,
         }));
     }
-    output.line(&format!(
-        "{} is a copy of {} ({bytes} bytes)",
-        file.display(),
-        source.display()
-    ))
+    output.line(&format!("{} is a copy of {} ({bytes} bytes)", file.display(), source.display()))
 }
 
 /// Runs `restore`.
@@ -121,18 +119,18 @@ pub(crate) async fn restore(
         return Err(Failure::usage("the backup is the database itself")
             .help("`wf-cli restored` marks a recovered database as restored"));
     }
-    if to.exists() && !args.force {
-        return Err(Failure::failed(format!("{} is there already", to.display()))
-            .help("move it away, or say --force to replace it with the backup"));
-    }
     let bar = output.progress("restoring");
     let done = compose::restore(&from, &config).await;
     bar.finish_and_clear();
-    done?;
+    let report = done?;
+    let kept = report.kept.as_ref().map(|path| path.display().to_string());
     if output.is_json() {
         return output.document(&json!({
             "database": to.to_string_lossy(),
             "backup": from.to_string_lossy(),
+            "store_id": report.store_id,
+            "migrated_from": report.migrated_from,
+            "kept": kept,
         }));
     }
     output.line(&format!(
@@ -140,6 +138,9 @@ pub(crate) async fn restore(
         to.display(),
         from.display()
     ))?;
+    if let Some(kept) = kept {
+        output.line(&format!("{kept} is the database that was there"))?;
+    }
     output.line("Check it with `wf-cli workflow verify`, then start the server.")
 }
 
@@ -147,14 +148,14 @@ pub(crate) async fn restore(
 pub(crate) async fn restored(config: &ConfigArgs, output: Output) -> Result<(), Failure> {
     let config = config.load()?;
     let path = absolute(&config.database)?;
-    compose::restamp(&config).await?;
+    let store_id = compose::restamp(&config).await?;
     if output.is_json() {
-        return output.document(&json!({ "database": path.to_string_lossy() }));
+        return output.document(&json!({
+            "database": path.to_string_lossy(),
+            "store_id": store_id,
+        }));
     }
-    output.line(&format!(
-        "{} has a new store id and new fences",
-        path.display()
-    ))
+    output.line(&format!("{} has a new store id and new fences", path.display()))
 }
 
 fn absolute(path: &std::path::Path) -> Result<PathBuf, Failure> {

@@ -126,15 +126,10 @@ async fn list(
         return output.document(&json!({ "workflows": items, "more": more }));
     }
     let rows: Vec<Vec<String>> = found.iter().map(row).collect();
-    let headings = [
-        "ID", "STATE", "RESULT", "LABEL", "OWNER", "UPDATED", "TENANT",
-    ];
+    let headings = ["ID", "STATE", "RESULT", "LABEL", "OWNER", "UPDATED", "TENANT"];
     output.table(&headings, &rows)?;
     if more {
-        output.note(&format!(
-            "There are more than {}; raise --limit.",
-            args.limit
-        ));
+        output.note(&format!("There are more than {}; raise --limit.", args.limit));
     }
     Ok(())
 }
@@ -164,11 +159,8 @@ async fn find(args: &OneArgs, store: &dyn StorageBackendPort) -> Result<Workflow
         count_open_of: None,
     };
     store.load(&query).await?.workflow.ok_or_else(|| {
-        Failure::failed(format!(
-            "there is no workflow {} of tenant {}",
-            args.id, args.tenant
-        ))
-        .help("`wf-cli workflow list` shows them; --tenant names another tenant")
+        Failure::failed(format!("there is no workflow {} of tenant {}", args.id, args.tenant))
+            .help("`wf-cli workflow list` shows them; --tenant names another tenant")
     })
 }
 
@@ -209,16 +201,10 @@ async fn show(
         output.line(&format!("{name:<10} {}", crate::exit::one_line(&value)))?;
     }
     for block in &workflow.blocks {
-        output.line(&format!(
-            "blocked    {} {} since {}",
-            block.id, block.code, block.at
-        ))?;
+        output.line(&format!("blocked    {} {} since {}", block.id, block.code, block.at))?;
     }
     output.line("")?;
-    output.table(
-        &["STEP", "STATUS", "ATTEMPT", "VALUE", "AT", "BY"],
-        &steps(&workflow),
-    )
+    output.table(&["STEP", "STATUS", "ATTEMPT", "VALUE", "AT", "BY"], &steps(&workflow))
 }
 
 fn steps(workflow: &Workflow) -> Vec<Vec<String>> {
@@ -238,10 +224,7 @@ fn steps(workflow: &Workflow) -> Vec<Vec<String>> {
                 id.to_string(),
                 status.to_owned(),
                 record.attempt.to_string(),
-                record
-                    .reading
-                    .as_ref()
-                    .map_or_else(|| "-".to_owned(), events::shown),
+                record.reading.as_ref().map_or_else(|| "-".to_owned(), events::shown),
                 record.at.to_string(),
                 record.by.id.to_string(),
             ]

@@ -192,7 +192,7 @@ impl FileLayer<'_> {
             };
             let origin = self.at(name.span().start);
             if path == ROUTES {
-                self.routes(layers, value, origin);
+                self.routes(layers, value, &origin);
             } else if let Some(key) = keys::find(&path) {
                 layers.put(key, &raw(value.get_ref()), self.folder(), origin);
             } else if let (DeValue::Table(inner), true) = (value.get_ref(), is_section(&path)) {
@@ -214,7 +214,7 @@ impl FileLayer<'_> {
         unknown_key(path, "", KEYS)
     }
 
-    fn routes(self, layers: &mut Layers, value: &Spanned<DeValue<'_>>, origin: Origin) {
+    fn routes(self, layers: &mut Layers, value: &Spanned<DeValue<'_>>, origin: &Origin) {
         let DeValue::Array(routes) = value.get_ref() else {
             layers.problems.push(format!("{origin}: write [[{ROUTES}]] once for each route"));
             return;

@@ -34,10 +34,7 @@ impl Probes for Process {
             return Err("the store takes no commits".to_owned());
         }
         let store = self.backend.store();
-        let one = ListQuery {
-            limit: 1,
-            ..ListQuery::default()
-        };
+        let one = ListQuery { limit: 1, ..ListQuery::default() };
         match timeout(PATIENCE, store.list(&one)).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(error.to_string()),
@@ -46,10 +43,6 @@ impl Probes for Process {
     }
 
     fn metrics(&self) -> String {
-        // Exact to 2^53 bytes; a log of that size is another problem.
-        #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
-        let wal = self.backend.wal_bytes() as f64;
-        metrics::gauge!("checkpoint_wal_bytes").set(wal);
         self.registry.render()
     }
 }

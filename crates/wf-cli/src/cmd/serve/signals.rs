@@ -1,7 +1,5 @@
 //! Signals: SIGTERM and SIGINT end the server politely, SIGHUP reads the procedures again.
 
-use std::process::ExitCode;
-
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -53,7 +51,7 @@ impl Signals {
         if stop.send_replace(true) {
             // Whoever asks twice does not want to wait. What was acknowledged is on disk.
             tracing::warn!(signal = name, "asked again: stopping at once");
-            std::process::exit(code(Exit::Failed));
+            std::process::exit(i32::from(Exit::Failed.code()));
         }
         tracing::info!(signal = name, "stopping: finishing what is in flight");
     }

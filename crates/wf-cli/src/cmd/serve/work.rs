@@ -48,11 +48,7 @@ pub(super) struct Work(JoinSet<()>);
 /// Starts it.
 pub(super) fn start(parts: Parts) -> Work {
     let mut tasks = JoinSet::new();
-    tasks.spawn(deliver(
-        Arc::clone(&parts.engine),
-        parts.commits,
-        parts.stop.clone(),
-    ));
+    tasks.spawn(deliver(Arc::clone(&parts.engine), parts.commits, parts.stop.clone()));
     tasks.spawn(sweep(parts.engine, parts.retention, parts.stop.clone()));
     tasks.spawn(upkeep(parts.registry, parts.stop));
     Work(tasks)
@@ -116,24 +112,14 @@ async fn sweep(engine: Arc<Engine>, retention: Duration, stop: watch::Receiver<b
     let end = stopped(stop);
     tokio::pin!(end);
     loop {
-        let swept = engine
-            .store()
-            .sweep(SystemClock.now(), retention_ms, SWEEP_ROWS)
-            .await;
+        let swept = engine.store().sweep(SystemClock.now(), retention_ms, SWEEP_ROWS).await;
         let wait = match swept {
             Ok(swept) => {
-                let most = swept
-                    .expiries_set
-                    .max(swept.ledger_deleted)
-                    .max(swept.outbox_deleted);
+                let most = swept.expiries_set.max(swept.ledger_deleted).max(swept.outbox_deleted);
                 if most > 0 {
                     tracing::debug!(?swept, "old rows swept");
                 }
-                if most >= u64::from(SWEEP_ROWS) {
-                    GATHER
-                } else {
-                    SWEEP_EVERY
-                }
+                if most >= u64::from(SWEEP_ROWS) { GATHER } else { SWEEP_EVERY }
             }
             Err(error) => {
                 tracing::warn!(%error, "old rows cannot be swept now");
@@ -176,6 +162,7 @@ impl Reload {
             Ok(Err(failure)) => return kept(&failure.text()),
             Err(error) => return kept(&error.to_string()),
         };
+        loaded.warn();
         match self.engine.reload(loaded.policies()).await {
             Ok(()) => tracing::info!(procedures = loaded.names(), "procedures reloaded"),
             Err(error) => kept(&compose::cannot_serve(error, &loaded).text()),

@@ -60,63 +60,34 @@ pub(super) fn shown(reading: &Reading) -> String {
 
 fn about(body: &EventBody) -> String {
     match body {
-        EventBody::WorkflowStarted {
-            procedure, assets, ..
-        } => {
+        EventBody::WorkflowStarted { procedure, assets, .. } => {
             let assets: Vec<&str> = assets.iter().map(|asset| asset.id.as_str()).collect();
-            format!(
-                "{} version {}: {}",
-                procedure.id,
-                procedure.version,
-                assets.join(", ")
-            )
+            format!("{} version {}: {}", procedure.id, procedure.version, assets.join(", "))
         }
         EventBody::OrchestrationAcknowledged { fence } => format!("fence {fence}"),
-        EventBody::StepRecorded {
-            step_id,
-            attempt,
-            reading,
-            ..
-        } => format!("{step_id} = {} (attempt {attempt})", shown(reading)),
-        EventBody::StepCorrected {
-            step_id,
-            attempt,
-            reading,
-            reason_code,
-            ..
-        } => format!(
-            "{step_id} = {} (attempt {attempt}, {reason_code})",
-            shown(reading)
-        ),
-        EventBody::RecheckRequired {
-            step_id,
-            because_of,
-        } => format!("{step_id}, because of {because_of}"),
-        EventBody::StepSkipped {
-            step_id,
-            reason_code,
-            ..
-        } => match reason_code {
+        EventBody::StepRecorded { step_id, attempt, reading, .. } => {
+            format!("{step_id} = {} (attempt {attempt})", shown(reading))
+        }
+        EventBody::StepCorrected { step_id, attempt, reading, reason_code, .. } => {
+            format!("{step_id} = {} (attempt {attempt}, {reason_code})", shown(reading))
+        }
+        EventBody::RecheckRequired { step_id, because_of } => {
+            format!("{step_id}, because of {because_of}")
+        }
+        EventBody::StepSkipped { step_id, reason_code, .. } => match reason_code {
             Some(reason) => format!("{step_id} ({reason})"),
             None => step_id.to_string(),
         },
-        EventBody::WorkflowBlocked {
-            block_id,
-            code,
-            summary,
-            ..
-        } => match summary {
+        EventBody::WorkflowBlocked { block_id, code, summary, .. } => match summary {
             Some(summary) => format!("{block_id} {code}: {summary}"),
             None => format!("{block_id} {code}"),
         },
         EventBody::ProblemNoted { summary, .. } => summary.clone(),
-        EventBody::BlockResolved {
-            block_id, decision, ..
-        } => format!("{block_id}: {decision}"),
+        EventBody::BlockResolved { block_id, decision, .. } => format!("{block_id}: {decision}"),
         EventBody::BlockAcknowledged { block_id, by } => format!("{block_id} by {}", by.id),
-        EventBody::OwnershipOffered { to } => to
-            .as_ref()
-            .map_or_else(|| "to anybody".to_owned(), |to| format!("to {}", to.id)),
+        EventBody::OwnershipOffered { to } => {
+            to.as_ref().map_or_else(|| "to anybody".to_owned(), |to| format!("to {}", to.id))
+        }
         EventBody::OfferWithdrawn { declined } => {
             if *declined { "declined" } else { "withdrawn" }.to_owned()
         }

@@ -11,13 +11,15 @@ use crate::output::{Output, Tone};
 
 /// Verify hash chains, states and locks
 #[derive(Debug, Args)]
-#[command(after_help = "Checks that every history is gapless and its hash chain unbroken, that replaying it gives the stored
+#[command(
+    after_help = "Checks that every history is gapless and its hash chain unbroken, that replaying it gives the stored
 state, that nothing follows a completed workflow, and that locks agree with states.
 The exit code is 4 when something does not hold.
 
 Examples:
   wf-cli workflow verify
-  wf-cli workflow verify 01909a7c-5f0e-7d1b-8a51-3b8f6d1c2e4f --json")]
+  wf-cli workflow verify 01909a7c-5f0e-7d1b-8a51-3b8f6d1c2e4f --json"
+)]
 pub(super) struct VerifyArgs {
     /// Only this workflow
     id: Option<WorkflowId>,
@@ -71,11 +73,7 @@ pub(super) async fn run(
         };
         output.line(&format!("{verdict}: {counted}"))?;
     }
-    if report.findings.is_empty() {
-        Ok(())
-    } else {
-        Err(Failure::quiet(Exit::Damage))
-    }
+    if report.findings.is_empty() { Ok(()) } else { Err(Failure::quiet(Exit::Damage)) }
 }
 
 fn line(finding: &Finding, output: Output) -> String {

@@ -1,0 +1,309 @@
+//! `wf-cli doctor`: looks at everything a server needs, and says of each thing whether it is fine and what to do.
+//!
+//! It changes nothing: a database that is not there is not made, an older one is not migrated.
+
+mod disk;
+
+use std::fmt;
+use std::net::{SocketAddr, TcpListener};
+
+use clap::Args;
+use serde_json::{Value, json};
+use wf_core::models::Timestamp;
+use wf_core::policy::DomainPolicyPort as _;
+use wf_core::ports::ClockPort as _;
+use wf_procedure::LoadError;
+
+use crate::ambient::SystemClock;
+use crate::compose;
+use crate::config::{self, Config, ConfigArgs, check};
+use crate::exit::{Exit, Failure, one_line};
+use crate::output::{Output, Tone};
+use crate::procedures;
+
+/// Look at everything a server needs
+#[derive(Debug, Args)]
+#[command(after_help = "It changes nothing, and works beside a running server.
+The exit code is 0 when nothing failed, 2 when the configuration cannot be used, 4 when the database is damaged, else 1.
+
+Examples:
+  wf-cli doctor
+  wf-cli doctor --config checkpoint.toml --json")]
+pub(crate) struct DoctorArgs {}
+
+/// How a thing is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum State {
+    /// Fine.
+    Ok,
+    /// Worth a look.
+    Warn,
+    /// A server would not work, or not well.
+    Fail,
+}
+
+impl State {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug)]
+pub(super) struct Check {
+    name: &'static str,
+    state: State,
+    says: String,
+    to_do: Option<String>,
+}
+
+impl Check {
+    pub(super) fn ok(name: &'static str, says: impl fmt::Display) -> Self {
+        Self::new(name, State::Ok, says)
+    }
+
+    pub(super) fn new(name: &'static str, state: State, says: impl fmt::Display) -> Self {
+        Self { name, state, says: says.to_string(), to_do: None }
+    }
+
+    pub(super) fn advise(mut self, to_do: impl Into<String>) -> Self {
+        self.to_do = Some(to_do.into());
+        self
+    }
+}
+
+/// Runs the command.
+pub(crate) async fn run(config: &ConfigArgs, output: Output) -> Result<(), Failure> {
+    let layers = config.layers(&[])?;
+    let accepted = config::accept(&layers)?;
+    let mut checks = vec![Check::ok(
+        "configuration",
+        config
+            .config
+            .as_deref()
+            .map_or("defaults, no file".to_owned(), |path| path.display().to_string()),
+    )];
+    if let Some(problem) = check::exposure(&layers) {
+        checks.push(
+            Check::new("exposure", State::Fail, problem)
+                .advise("listen on a loopback address, behind a reverse proxy that authenticates"),
+        );
+    }
+    let mut exit = Exit::Failed;
+    database(&accepted, output, &mut checks, &mut exit).await;
+    checks.extend(definitions(&accepted));
+    checks.push(address("listen", accepted.server.listen));
+    checks.extend(accepted.server.admin_listen.map(|admin| address("admin listen", admin)));
+    checks.push(clock(SystemClock.now()));
+    print(&checks, output)?;
+    if checks.iter().any(|check| check.state == State::Fail) {
+        return Err(Failure::quiet(exit));
+    }
+    Ok(())
+}
+
+fn print(checks: &[Check], output: Output) -> Result<(), Failure> {
+    if output.is_json() {
+        let all: Vec<Value> = checks
+            .iter()
+            .map(|check| {
+                json!({
+                    "check": check.name,
+                    "state": check.state.as_str(),
+                    "says": check.says,
+                    "to_do": check.to_do,
+                })
+            })
+            .collect();
+        let ok = checks.iter().all(|check| check.state != State::Fail);
+        return output.document(&json!({ "ok": ok, "checks": all }));
+    }
+    for check in checks {
+        let tone = match check.state {
+            State::Ok => Tone::Good,
+            State::Warn => Tone::Warn,
+            State::Fail => Tone::Bad,
+        };
+        output.line(&format!(
+            "{}  {:<13}  {}",
+            output.paint(tone, &format!("{:<4}", check.state.as_str())),
+            check.name,
+            one_line(&check.says)
+        ))?;
+        if let Some(to_do) = &check.to_do {
+            let text = format!("      {:<13}  → {}", "", one_line(to_do));
+            output.line(&output.paint(Tone::Faint, &text))?;
+        }
+    }
+    Ok(())
+}
+
+async fn database(config: &Config, output: Output, checks: &mut Vec<Check>, exit: &mut Exit) {
+    let path = std::path::absolute(&config.database).unwrap_or_else(|_| config.database.clone());
+    checks.extend(disk::checks(&path));
+    if !path.exists() {
+        checks.push(Check::ok(
+            "database",
+            format!("{} is not there yet; serve makes it", path.display()),
+        ));
+        return;
+    }
+    let bar = output.progress("workflows read");
+    let found = compose::examine(config, &mut |workflows| bar.set_position(workflows)).await;
+    bar.finish_and_clear();
+    match found {
+        Ok(found) => {
+            checks.push(Check::ok(
+                "database",
+                format!("{}, {} bytes, schema of this build", path.display(), found.bytes),
+            ));
+            checks.extend(examined(&found));
+            if !found.report.findings.is_empty() {
+                *exit = Exit::Damage;
+            }
+        }
+        Err(failure) => {
+            *exit = failure.exit();
+            // The first line is the message; the rest is causes and advice.
+            let text = failure.text();
+            let mut lines = text.lines().map(str::trim);
+            let says = lines.next().unwrap_or_default();
+            let rest: Vec<&str> = lines.collect();
+            let says = says.strip_prefix("error: ").unwrap_or(says);
+            let mut check = Check::new("database", State::Fail, says);
+            if !rest.is_empty() {
+                check = check.advise(rest.join("; "));
+            }
+            checks.push(check);
+        }
+    }
+}
+
+/// A log of this size means that a reader keeps it from being cut, in bytes.
+const WAL_LARGE: u64 = 128 * 1024 * 1024;
+
+fn examined(found: &compose::Examined) -> [Check; 2] {
+    let wal = if found.wal_bytes < WAL_LARGE {
+        Check::ok("log size", format!("{} bytes", found.wal_bytes))
+    } else {
+        let says = format!("{} bytes", found.wal_bytes);
+        Check::new("log size", State::Warn, says).advise(
+            "something reads for very long: end old readers, or restart the server to cut it",
+        )
+    };
+    let report = &found.report;
+    let read = format!(
+        "{} workflows, {} events, {} locks read and recomputed",
+        report.workflows, report.events, report.locks
+    );
+    let integrity = match report.findings.first() {
+        None => Check::ok("integrity", read),
+        Some(first) => Check::new(
+            "integrity",
+            State::Fail,
+            format!(
+                "{read}, {} findings, the first: {} {} {}",
+                report.findings.len(),
+                first.invariant,
+                first.workflow_id,
+                first.message
+            ),
+        )
+        .advise("stop the server, keep a copy of the files, and restore a backup"),
+    };
+    [wal, integrity]
+}
+
+fn definitions(config: &Config) -> Vec<Check> {
+    let mut checks = vec![match procedures::load(None) {
+        Ok(loaded) => Check::ok("procedures", format!("{} (built in)", loaded.names())),
+        Err(failure) => Check::new("procedures", State::Fail, failure.text()),
+    }];
+    let Some(dir) = config.procedures.as_deref() else {
+        return checks;
+    };
+    match wf_procedure::load_dir(dir) {
+        Ok(found) if found.files.is_empty() => checks.push(
+            Check::new(
+                "procedures",
+                State::Warn,
+                format!("{} holds no procedure files", dir.display()),
+            )
+            .advise("put *.yaml or *.json files there, or unset procedures.dir"),
+        ),
+        Ok(found) => checks.extend(found.files.iter().map(|(path, procedure)| {
+            let definition = procedure.definition();
+            let says =
+                format!("{}: {} version {}", path.display(), definition.id, definition.version);
+            Check::ok("procedure", says)
+        })),
+        Err(LoadError::Problems(problems)) => checks.extend(problems.into_iter().map(|problem| {
+            Check::new("procedure", State::Fail, problem)
+                .advise("mend the file; `wf-cli procedure check FILE` checks it again")
+        })),
+        Err(LoadError::List { path, source }) => checks.push(
+            Check::new(
+                "procedures",
+                State::Fail,
+                format!("{} cannot be listed: {source}", path.display()),
+            )
+            .advise("make the folder, or name another with procedures.dir"),
+        ),
+    }
+    checks
+}
+
+fn address(name: &'static str, address: SocketAddr) -> Check {
+    match TcpListener::bind(address) {
+        Ok(_) => Check::ok(name, format!("{address} is free")),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            Check::new(name, State::Warn, format!("{address} is taken"))
+                .advise("fine when that is the server; otherwise choose another address")
+        }
+        Err(error) => Check::new(name, State::Fail, format!("{address}: {error}"))
+            .advise("choose an address of this machine and a port above 1023"),
+    }
+}
+
+/// 2026-01-01T00:00:00Z: this build is younger, so an earlier clock is wrong.
+const BUILT_AFTER_MS: i64 = 1_767_225_600_000;
+/// 2100-01-01T00:00:00Z.
+const FAR_FUTURE_MS: i64 = 4_102_444_800_000;
+
+fn clock(now: Timestamp) -> Check {
+    if (BUILT_AFTER_MS..FAR_FUTURE_MS).contains(&now.as_ms()) {
+        Check::ok("clock", now)
+    } else {
+        Check::new("clock", State::Fail, format!("{now} cannot be right"))
+            .advise("set the clock, for example with NTP; histories record these times")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn a_wrong_clock_is_noticed() {
+        assert_eq!(clock(Timestamp::from_ms(0)).state, State::Fail);
+        assert_eq!(clock(Timestamp::from_ms(BUILT_AFTER_MS)).state, State::Ok);
+        assert_eq!(clock(Timestamp::from_ms(FAR_FUTURE_MS)).state, State::Fail);
+    }
+
+    #[test]
+    fn a_taken_address_is_a_warning_and_a_foreign_one_a_failure() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let here = taken.local_addr().unwrap();
+        assert_eq!(address("listen", here).state, State::Warn);
+        drop(taken);
+        assert_eq!(address("listen", here).state, State::Ok);
+        let foreign = SocketAddr::from(([192, 0, 2, 1], 8080));
+        assert_eq!(address("listen", foreign).state, State::Fail);
+    }
+}

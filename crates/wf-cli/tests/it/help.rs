@@ -1,0 +1,87 @@
+//! Every `--help` as a snapshot, completions and manual pages.
+
+use crate::binary::run;
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn every_help_is_as_reviewed() {
+    let folder = folder();
+    for command in [
+        "",
+        "serve",
+        "call",
+        "procedure",
+        "procedure check",
+        "procedure list",
+        "procedure show",
+        "procedure schema",
+        "workflow",
+        "workflow list",
+        "workflow show",
+        "workflow history",
+        "workflow verify",
+        "locks",
+        "locks list",
+        "locks release",
+        "outbox",
+        "outbox list",
+        "outbox retry",
+        "migrate",
+        "backup",
+        "restore",
+        "restored",
+        "doctor",
+        "completions",
+        "man",
+    ] {
+        let arguments: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
+        let ran = run(folder.path(), &arguments).exits(0);
+        let name = format!("help {command}").trim().replace(' ', "_");
+        insta::assert_snapshot!(name, ran.out);
+    }
+}
+
+#[test]
+fn completions_are_written_for_every_shell() {
+    let folder = folder();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = run(folder.path(), &["completions", shell]).exits(0);
+        assert!(ran.out.contains("wf-cli"), "{shell}");
+        assert!(ran.out.contains("print-config"), "{shell}");
+    }
+    run(folder.path(), &["completions", "tcsh"]).exits(2);
+}
+
+#[test]
+fn a_manual_page_is_written_for_every_command() {
+    let folder = folder();
+    let page = run(folder.path(), &["man"]).exits(0).out;
+    assert!(page.contains(".TH wf-cli 1"), "{page}");
+    std::fs::create_dir(folder.path().join("man1")).unwrap();
+    run(folder.path(), &["man", "--dir", "man1"]).exits(0);
+    for name in ["wf-cli.1", "wf-cli-serve.1", "wf-cli-workflow-verify.1"] {
+        assert!(folder.path().join("man1").join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    let folder = folder();
+    for arguments in [
+        &["fly"][..],
+        &[],
+        &["serve", "--fast"],
+        &["workflow", "show"],
+        &["workflow", "show", "../etc/passwd"],
+        &["locks", "release", "PUMP-204"],
+        &["outbox", "list", "--dead", "--pending"],
+        &["call", "find_work", "--arg", "query"],
+        &["call", "find_work", "--url", "ftp://example.com"],
+    ] {
+        let ran = run(folder.path(), arguments).exits(2);
+        assert!(!ran.err.is_empty(), "{arguments:?}");
+    }
+}

@@ -1,0 +1,12 @@
+//! The real binary from outside: arguments, configuration, the life of a server, the commands beside it.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod binary;
+mod commands;
+mod help;
+mod life;
+mod pump;
+mod refusals;
+mod restore;
+mod server;
+mod settings;

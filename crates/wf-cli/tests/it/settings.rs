@@ -1,0 +1,99 @@
+//! The configuration as the binary sees it: layers, unknown keys, what is printed.
+
+use crate::binary::{command, run};
+
+fn with_file(text: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("c.toml"), text).unwrap();
+    folder
+}
+
+#[test]
+fn flags_win_over_variables_over_the_file_over_defaults() {
+    let folder =
+        with_file("[server]\nlisten = \"127.0.0.1:1001\"\nlocale = \"fr\"\nmax_in_flight = 9\n");
+    let ran: crate::binary::Ran = command(folder.path())
+        .env("WF_SERVER_LISTEN", "127.0.0.1:1002")
+        .env("WF_SERVER_LOCALE", "it")
+        .args(["serve", "--listen", "127.0.0.1:1003", "--print-config", "--json"])
+        .args(["--config", "c.toml"])
+        .output()
+        .unwrap()
+        .into();
+    let shown = ran.exits(0).json();
+    let is = |key: &str, value: serde_json::Value, origin: &str| {
+        assert_eq!(shown[key]["value"], value, "{key}");
+        assert_eq!(shown[key]["origin"], origin, "{key}");
+    };
+    is("server.listen", "127.0.0.1:1003".into(), "--listen");
+    is("server.locale", "it".into(), "environment WF_SERVER_LOCALE");
+    is("server.max_in_flight", 9.into(), "c.toml:4:1");
+    is("server.timezone", "UTC".into(), "default");
+    assert!(!folder.path().join("checkpoint.db").exists(), "nothing is started");
+}
+
+#[test]
+fn the_file_is_accepted_before_and_after_the_subcommand_and_by_variable() {
+    let folder = with_file("[server]\nlocale = \"de\"\n");
+    for arguments in [
+        &["--config", "c.toml", "serve", "--print-config"][..],
+        &["serve", "--print-config", "--config", "c.toml"],
+    ] {
+        let ran = run(folder.path(), arguments).exits(0);
+        assert!(ran.out.contains("locale = \"de\"  # c.toml:2:1"), "{}", ran.out);
+    }
+    let ran: crate::binary::Ran = command(folder.path())
+        .env("WF_CONFIG", "c.toml")
+        .args(["serve", "--print-config"])
+        .output()
+        .unwrap()
+        .into();
+    assert!(ran.exits(0).out.contains("locale = \"de\""));
+}
+
+#[test]
+fn the_printed_configuration_is_as_reviewed() {
+    let folder = with_file("");
+    let ran = run(folder.path(), &["serve", "--print-config"]).exits(0);
+    insta::assert_snapshot!("print_config", ran.out);
+}
+
+#[test]
+fn slips_are_refused_with_2_and_name_the_place() {
+    for (text, says) in [
+        (
+            "[server]\nlistne = \"x\"\n",
+            "c.toml:2:1: unknown key server.listne; did you mean server.listen?",
+        ),
+        ("[server\n", "c.toml:1:8: not TOML"),
+        ("[auth]\nmode = \"jwt\"\n", "auth.mode = \"jwt\" is not supported yet"),
+        ("[backend]\nkind = \"aws\"\n", "backend.kind = \"aws\" is not supported yet"),
+        ("[idempotency]\nretention = \"soon\"\n", "idempotency.retention must be"),
+    ] {
+        let folder = with_file(text);
+        let ran = run(folder.path(), &["serve", "--config", "c.toml"]).exits(2);
+        assert!(ran.err.contains(says), "{says}: {}", ran.err);
+        assert!(!folder.path().join("checkpoint.db").exists());
+    }
+    let folder = with_file("");
+    run(folder.path(), &["workflow", "list", "--config", "absent.toml"]).exits(2);
+    run(folder.path(), &["workflow", "list", "--set", "server.nope=1"]).exits(2);
+}
+
+#[test]
+fn another_machine_is_not_served_without_authentication() {
+    let folder = with_file("");
+    for listen in ["0.0.0.0:0", "[::]:0"] {
+        let ran = run(folder.path(), &["serve", "--listen", listen]).exits(2);
+        assert!(ran.err.contains("there is no authentication"), "{}", ran.err);
+        assert!(ran.err.contains("to do: listen on a loopback address"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn secrets_are_masked() {
+    let folder = with_file("[server]\npublic_url = \"https://me:hunter2@wf.example.com\"\n");
+    let ran = run(folder.path(), &["serve", "--print-config", "--config", "c.toml"]).exits(0);
+    assert!(ran.out.contains("https://***@wf.example.com"), "{}", ran.out);
+    assert!(!ran.out.contains("hunter2"));
+}
