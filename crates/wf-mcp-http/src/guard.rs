@@ -261,8 +261,8 @@ mod tests {
         assert_eq!(scan(&[b"GET / HTTP/1.1\r\nA: b\r", b"\n\n"]), (Some(2), true));
     }
 
-    #[test]
-    fn surplus_and_unknown_bytes_end_the_connection() {
+    #[tokio::test]
+    async fn surplus_and_unknown_bytes_end_the_connection() {
         let (mut guard, wire) = Guard::new(
             (),
             SocketAddr::from(([127, 0, 0, 1], 1)),

@@ -1,0 +1,199 @@
+//! A whole server in this process, on a free loopback port: a neutral two-step procedure over a store in memory.
+
+mod policy;
+mod store;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use wf_core::engine::{Engine, EngineParts, Policies, Settings};
+use wf_core::models::{Locale, Timestamp, Workflow};
+use wf_core::ports::{
+    ClockPort, DeliveryError, IdPort, Message, NotificationPort, OrchestratorPort,
+};
+use wf_mcp_http::{Authenticator, Drained, HttpConfig, Probes, Server};
+
+use crate::client::{Answer, Client};
+pub(crate) use policy::TwoSteps;
+pub(crate) use store::Shelf;
+
+/// A running server and what stands behind it.
+pub(crate) struct World {
+    pub(crate) address: SocketAddr,
+    pub(crate) admin: Option<SocketAddr>,
+    pub(crate) store: Arc<Shelf>,
+    stop: Option<oneshot::Sender<()>>,
+    running: JoinHandle<Drained>,
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// With other settings than the default.
+    pub(crate) async fn with(change: impl FnOnce(&mut HttpConfig)) -> Self {
+        Self::build(change, None, Arc::new(Steady)).await
+    }
+
+    pub(crate) async fn build(
+        change: impl FnOnce(&mut HttpConfig),
+        authenticator: Option<Arc<dyn Authenticator>>,
+        probes: Arc<dyn Probes>,
+    ) -> Self {
+        let mut config = HttpConfig {
+            listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
+            instance: "t".to_owned(),
+            ..HttpConfig::default()
+        };
+        change(&mut config);
+        let store = Arc::new(Shelf::default());
+        let engine = Arc::new(engine(Arc::clone(&store)).await);
+        let server = match authenticator {
+            Some(authenticator) => Server::bind_with(config, engine, probes, authenticator).await,
+            None => Server::bind(config, engine, probes).await,
+        };
+        let server = server.expect("binds");
+        let (address, admin) = (server.local_addr(), server.admin_addr());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let running = tokio::spawn(async move {
+            let shutdown = async {
+                let _ = stopped.await;
+            };
+            server.run(shutdown).await.expect("runs")
+        });
+        Self { address, admin, store, stop: Some(stop), running }
+    }
+
+    /// Why a server with this configuration does not begin.
+    pub(crate) async fn refused(config: HttpConfig) -> String {
+        let engine = Arc::new(engine(Arc::new(Shelf::default())).await);
+        let refused = Server::bind(config, engine, Arc::new(Steady)).await;
+        refused.expect_err("refused").to_string()
+    }
+
+    /// Begins the shutdown.
+    pub(crate) fn begin_stop(&mut self) {
+        let stop = self.stop.take().expect("not stopped yet");
+        stop.send(()).expect("the server runs");
+    }
+
+    /// Waits for the end of the shutdown.
+    pub(crate) async fn stopped(self) -> Drained {
+        within(self.running).await.expect("the server did not panic")
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::new(self.address)
+    }
+
+    /// Calls a tool and returns its structured content.
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
+        let answer = self.client().tool(tool, arguments).await;
+        answer.result()["structuredContent"].clone()
+    }
+
+    /// Starts the procedure on an asset; returns the workflow id.
+    pub(crate) async fn start(&self, asset: &str) -> String {
+        let arguments = json!({"procedure_id": "routine-one", "assets": {"main": asset}});
+        let started = self.call("start_workflow", arguments).await;
+        assert_eq!(started["outcome"], "started", "{started}");
+        started["workflow"]["id"].as_str().expect("an id").to_owned()
+    }
+
+    pub(crate) async fn post(&self, body: &Value) -> Answer {
+        self.client().post(&[], body.to_string().as_bytes()).await
+    }
+}
+
+/// Nothing in these tests takes this long; what does, hangs.
+pub(crate) async fn within<F: IntoFuture>(future: F) -> F::Output {
+    tokio::time::timeout(Duration::from_secs(20), future).await.expect("in time")
+}
+
+async fn engine(store: Arc<Shelf>) -> Engine {
+    let parts = EngineParts {
+        store,
+        policies: Policies::new(vec![Arc::new(TwoSteps::new())], None).expect("one policy"),
+        clock: Arc::new(Wall),
+        ids: Arc::new(Counter::default()),
+        orchestrator: Arc::new(Local),
+        notifications: Arc::new(Nowhere),
+        settings: Settings {
+            locale: Locale::default(),
+            timezone: "UTC".to_owned(),
+            retention_ms: 30 * 24 * 60 * 60 * 1_000,
+        },
+    };
+    Engine::open(parts).await.expect("opens")
+}
+
+/// Always ready.
+#[derive(Debug)]
+pub(crate) struct Steady;
+
+#[async_trait]
+impl Probes for Steady {
+    async fn ready(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn metrics(&self) -> String {
+        "# HELP up x\nup 1\n".to_owned()
+    }
+}
+
+#[derive(Debug)]
+struct Wall;
+
+impl ClockPort for Wall {
+    fn now(&self) -> Timestamp {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+        Timestamp::from_ms(i64::try_from(since.as_millis()).expect("before 9999"))
+    }
+
+    fn sleep(&self, ms: u64) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(tokio::time::sleep(Duration::from_millis(ms)))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Counter(AtomicU64);
+
+impl IdPort for Counter {
+    fn workflow_id(&self) -> String {
+        format!("wf-{}", self.0.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn random_hex(&self) -> String {
+        format!("{:032x}", self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+#[derive(Debug)]
+struct Local;
+
+#[async_trait]
+impl OrchestratorPort for Local {
+    fn acknowledges_at_start(&self) -> bool {
+        true
+    }
+
+    async fn committed(&self, _: &Workflow) {}
+}
+
+#[derive(Debug)]
+struct Nowhere;
+
+#[async_trait]
+impl NotificationPort for Nowhere {
+    async fn deliver(&self, _: &Message) -> Result<(), DeliveryError> {
+        Ok(())
+    }
+}
