@@ -137,6 +137,10 @@ fn build(root: &Path) -> Result<bool, Fault> {
 }
 
 fn examples(root: &Path) -> Result<bool, Fault> {
+    // Each stage that runs a binary builds it first: nothing to do in a whole run, and right when run alone.
+    if !build(root)? {
+        return Ok(false);
+    }
     let tree = Tree::read(root)?;
     let folders = tree.under("examples/").filter_map(|path| path.strip_suffix("/Cargo.toml"));
     let mut green = true;
@@ -150,6 +154,9 @@ fn examples(root: &Path) -> Result<bool, Fault> {
 }
 
 fn generated(root: &Path) -> Result<bool, Fault> {
+    if !build(root)? {
+        return Ok(false);
+    }
     let tree = Tree::read(root)?;
     let program = binary(root, "wf-cli");
     let mut green = true;
@@ -183,6 +190,9 @@ fn same(tree: &Tree, path: &str, printed: &str, command: &str) -> bool {
 }
 
 fn outside(root: &Path) -> Result<bool, Fault> {
+    if !build(root)? {
+        return Ok(false);
+    }
     let program = binary(root, "wf-cli");
     Run::new(root, "bash", &[OUTSIDE, &program.to_string_lossy()]).succeeds()
 }
