@@ -328,7 +328,8 @@ def unknown_procedure():
 @case("domain: values that are no plain decimal, a foreign unit, an impossible value")
 def values():
     for text in (".5", "4.", "+4", "4,2", "4e0", "\u0664", "0x4", "four", "4 2", "--4", "NaN", "inf", "4.123456"):
-        refused("submit_step", here(value=text), "VALIDATION_ERROR")
+        # What follows the digits may be meant as a unit.
+        refused("submit_step", here(value=text), "VALIDATION_ERROR", "UNIT_MISMATCH")
     for unit in ("kg", "BAR!", "m\u00b2"):
         refused("submit_step", here(unit=unit), "UNIT_MISMATCH")
     refused("submit_step", here(value="9999"), "IMPLAUSIBLE_VALUE")
