@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
-use http_body_util::Limited;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -88,10 +87,10 @@ impl<S: Inner> Acceptor<S> {
         };
         let config = &self.config;
         let (io, wire) = Guard::new(stream, local, config.header_timeout, config.write_timeout);
-        let (service, limit) = (self.service.clone(), config.max_body_bytes);
+        let service = self.service.clone();
         let respond = service_fn(move |request| {
             let (service, wire) = (service.clone(), wire.clone());
-            async move { Ok::<_, Infallible>(respond(service, wire, limit, request).await) }
+            async move { Ok::<_, Infallible>(respond(service, wire, request).await) }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -138,8 +137,7 @@ fn of_one_connection(error: &io::Error) -> bool {
 async fn respond<S: Inner>(
     service: S,
     wire: Wire,
-    limit: usize,
-    request: http::Request<Incoming>,
+    mut request: http::Request<Incoming>,
 ) -> Response {
     let headers = request.headers();
     let body = if headers.contains_key(TRANSFER_ENCODING) {
@@ -148,7 +146,6 @@ async fn respond<S: Inner>(
         let length = headers.get(CONTENT_LENGTH);
         length.map_or(Some(0), |v| v.to_str().ok()?.trim().parse().ok())
     };
-    let mut request = request.map(|body| Limited::new(body, limit));
     request.extensions_mut().insert(wire.clone());
     let mut response = crate::layers::proceed(service, request).await;
     if !wire.next_request(body) {

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::Limited;
 use http_body_util::combinators::BoxBody;
 use hyper::body::Incoming;
 use tokio::sync::OwnedSemaphorePermit;
@@ -14,8 +13,8 @@ use tracing::Span;
 
 use crate::telemetry;
 
-/// A request on its way in; its body stops at the configured size.
-pub(crate) type Request = http::Request<Limited<Incoming>>;
+/// A request on its way in.
+pub(crate) type Request = http::Request<Incoming>;
 /// The body of every answer: rmcp's.
 pub(crate) type Body = BoxBody<bytes::Bytes, std::convert::Infallible>;
 /// An answer on its way out.

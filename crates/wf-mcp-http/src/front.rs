@@ -4,7 +4,6 @@
 //! the strict reading (-32700, -32600), the revision (-32022, -32020). After it: nothing but JSON leaves.
 
 use std::convert::Infallible;
-use std::error::Error;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -12,15 +11,16 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderValue, StatusCode};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::body::Incoming;
+use http_body_util::Full;
+use rmcp::model::InitializeRequestParams;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::Value;
-use tokio::time::timeout_at;
+use serde_json::{Map, Value};
+use tokio::time::Instant;
 use tower::Service;
 use wf_core::engine::Engine;
 
+use crate::body;
 use crate::config::HttpConfig;
 use crate::exchange::{Deadlines, Request, RequestId, RequestSpan, Response};
 use crate::fault::{Fault, RpcFault, RpcKind, empty};
@@ -66,90 +66,75 @@ impl Front {
     }
 
     async fn answer(&self, request: Request) -> Result<Response, Fault> {
-        let (mut head, body) = request.into_parts();
+        let (head, body) = request.into_parts();
         headers::check_types(&head.headers)?;
-        let bytes = self.body(&head, body).await?;
-        let message = envelope::read(&bytes)?;
-        let (id, in_body) = match &message {
-            Message::Request(request) => {
-                (Some(&request.id), request.meta().and_then(|meta| meta.get(PROTOCOL_VERSION)))
+        let deadline = head.extensions.get::<Deadlines>().map(|d| d.body_by);
+        let deadline = deadline.unwrap_or_else(Instant::now);
+        let bytes = body::collect(body, self.max_body_bytes, deadline).await?;
+        match envelope::read(&bytes)? {
+            Message::Request(request) => self.request(head, request, bytes).await,
+            Message::Notification => {
+                headers::version(&head.headers, None, None)?;
+                self.pass(head, bytes, None).await
             }
-            Message::Notification | Message::Response => (None, None),
-        };
-        // The handshake names its revision in its parameters; rmcp negotiates it.
-        let handshake = matches!(&message, Message::Request(r) if r.method == "initialize");
-        let version = if handshake {
-            None
-        } else {
-            headers::version(&head.headers, id, in_body.and_then(Value::as_str))?
-        };
-        let body = match message {
-            Message::Request(request) => self.prepare(&mut head, request, bytes)?,
-            Message::Notification => bytes,
-            Message::Response if version == Some(headers::MODERN) => {
-                let text = "this revision has no responses from clients";
-                return Err(RpcFault::new(None, RpcKind::InvalidRequest, text).into());
+            Message::Response => {
+                let version = headers::version(&head.headers, None, None)?;
+                if version == Some(headers::MODERN) {
+                    let text = "this revision has no responses from clients";
+                    return Err(RpcFault::new(None, RpcKind::InvalidRequest, text).into());
+                }
+                Ok(empty(StatusCode::ACCEPTED))
             }
-            Message::Response => return Ok(empty(StatusCode::ACCEPTED)),
-        };
-        headers::normalise(&mut head.headers);
-        head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-        let incident = head.extensions.get::<RequestId>().cloned();
-        let response = self.mcp.handle(Whole::from_parts(head, Full::new(body))).await;
-        mended(response, incident)
+        }
     }
 
-    /// Hands the arguments of a tool to the handler beside the message, not in it.
-    fn prepare(
+    async fn request(
         &self,
-        head: &mut Parts,
+        mut head: Parts,
         request: envelope::Request,
         bytes: Bytes,
-    ) -> Result<Bytes, Fault> {
-        let span = head.extensions.get::<RequestSpan>();
-        if let Some(RequestSpan(span)) = span {
+    ) -> Result<Response, Fault> {
+        if let Some(RequestSpan(span)) = head.extensions.get::<RequestSpan>() {
             // Only methods that MCP knows: the name comes from the client.
             span.record("method", known_method(&request.method));
         }
-        if request.method == "initialize" {
-            check_handshake(&request)?;
+        let id = request.id.clone();
+        // The handshake names its revision in its parameters, and rmcp negotiates it.
+        if request.method != INITIALIZE {
+            let in_body = request.meta().and_then(|meta| meta.get(PROTOCOL_VERSION));
+            headers::version(&head.headers, Some(&id), in_body.and_then(Value::as_str))?;
         }
+        check_params(&request)?;
         let Some(tool) = request.tool() else {
-            return Ok(bytes);
+            return self.pass(head, bytes, Some(id)).await;
         };
         if tools::spec(tool).is_none() {
             let shown: String = tool.chars().take(64).collect();
             let text = format!("unknown tool: {shown}; see tools/list");
-            let fault = RpcFault::new(Some(&request.id), RpcKind::InvalidParams, text);
-            return Err(fault.into());
+            return Err(RpcFault::new(Some(&id), RpcKind::InvalidParams, text).into());
         }
-        let body = Bytes::from(request.to_bytes());
+        // The arguments go to the handler beside the message, not in it.
+        let message = Bytes::from(request.to_bytes());
         head.extensions.insert(Sent(Arc::new(request.arguments)));
-        Ok(body)
+        self.pass(head, message, Some(id)).await
     }
 
-    async fn body(&self, head: &Parts, body: Limited<Incoming>) -> Result<Bytes, Fault> {
-        let collected = match head.extensions.get::<Deadlines>() {
-            Some(deadlines) => timeout_at(deadlines.body_by, body.collect())
-                .await
-                .map_err(|_| Fault::BodyTimeout)?,
-            None => body.collect().await,
-        };
-        match collected {
-            Ok(collected) => Ok(collected.to_bytes()),
-            Err(error) if is_too_large(error.as_ref()) => {
-                Err(Fault::BodyTooLarge { limit: self.max_body_bytes })
-            }
-            Err(_) => Err(Fault::BodyBroken),
-        }
+    /// Lets rmcp answer.
+    async fn pass(
+        &self,
+        mut head: Parts,
+        message: Bytes,
+        id: Option<Value>,
+    ) -> Result<Response, Fault> {
+        headers::normalise(&mut head.headers);
+        head.headers.insert(CONTENT_LENGTH, HeaderValue::from(message.len()));
+        let incident = head.extensions.get::<RequestId>().cloned();
+        let request = http::Request::from_parts(head, Full::new(message));
+        mended(self.mcp.handle(request).await, id.as_ref(), incident)
     }
 }
 
-type Whole<B> = http::Request<B>;
-
-fn is_too_large(error: &(dyn Error + Send + Sync + 'static)) -> bool {
-    error.is::<LengthLimitError>()
-}
+const INITIALIZE: &str = "initialize";
 
 /// The method for the log, if it is one of MCP.
 fn known_method(method: &str) -> &'static str {
@@ -170,20 +155,34 @@ fn known_method(method: &str) -> &'static str {
     KNOWN.iter().find(|known| **known == method).copied().unwrap_or("other")
 }
 
-/// rmcp answers a handshake that it cannot read as an unknown method.
-fn check_handshake(request: &envelope::Request) -> Result<(), RpcFault> {
-    let params = request.params.clone().unwrap_or_default();
-    serde_json::from_value::<rmcp::model::InitializeRequestParams>(Value::Object(params))
-        .map(drop)
-        .map_err(|_| {
-            let text =
-                "initialize needs protocolVersion, capabilities and clientInfo {name, version}";
-            RpcFault::new(Some(&request.id), RpcKind::InvalidParams, text)
-        })
+/// rmcp takes a request whose parameters it cannot read for one of an unknown method.
+fn check_params(request: &envelope::Request) -> Result<(), RpcFault> {
+    let param = |name: &str| request.params.as_ref().and_then(|params| params.get(name));
+    let problem = if param("_meta").is_some_and(|meta| !meta.is_object()) {
+        "params._meta must be an object"
+    } else if request.method == "tools/list"
+        && param("cursor").is_some_and(|cursor| !cursor.is_string())
+    {
+        "params.cursor must be a string"
+    } else if request.method == INITIALIZE && !is_handshake(request.params.as_ref()) {
+        "initialize needs protocolVersion, capabilities and clientInfo {name, version}"
+    } else {
+        return Ok(());
+    };
+    Err(RpcFault::new(Some(&request.id), RpcKind::InvalidParams, problem))
+}
+
+fn is_handshake(params: Option<&Map<String, Value>>) -> bool {
+    let params = params.cloned().unwrap_or_default();
+    serde_json::from_value::<InitializeRequestParams>(Value::Object(params)).is_ok()
 }
 
 /// rmcp's own failures are plain text; clients get JSON.
-fn mended(response: Response, incident: Option<RequestId>) -> Result<Response, Fault> {
+fn mended(
+    response: Response,
+    id: Option<&Value>,
+    incident: Option<RequestId>,
+) -> Result<Response, Fault> {
     let status = response.status();
     let json = response
         .headers()
@@ -194,7 +193,7 @@ fn mended(response: Response, incident: Option<RequestId>) -> Result<Response, F
     }
     if status.is_client_error() {
         let text = "the message does not fit its headers";
-        return Err(RpcFault::new(None, RpcKind::InvalidRequest, text).into());
+        return Err(RpcFault::new(id, RpcKind::InvalidRequest, text).into());
     }
     let incident = incident.map_or_else(String::new, |RequestId(id)| id.to_string());
     tracing::error!(incident, status = status.as_u16(), "the protocol layer failed");

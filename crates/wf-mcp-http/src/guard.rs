@@ -262,6 +262,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_peer_that_takes_nothing_is_given_up() {
+        use tokio::io::AsyncWriteExt;
+
+        let (ours, _theirs) = tokio::io::duplex(8);
+        let short = Duration::from_millis(10);
+        let local = SocketAddr::from(([127, 0, 0, 1], 1));
+        let (mut guard, _) = Guard::new(ours, local, short, short);
+        guard.write_all(b"fits").await.unwrap();
+        let error = guard.write_all(b"does not fit any more").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test]
     async fn surplus_and_unknown_bytes_end_the_connection() {
         let (mut guard, wire) = Guard::new(
             (),

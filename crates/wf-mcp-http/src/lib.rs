@@ -13,6 +13,7 @@
 
 mod accept;
 pub mod auth;
+mod body;
 pub mod config;
 mod exchange;
 mod fault;

@@ -17,12 +17,13 @@ pub(crate) fn connections(change: f64) {
     metrics::gauge!("checkpoint_connections").increment(change);
 }
 
-/// One request was answered.
-pub(crate) fn request(route: &'static str, status: StatusCode) {
+/// One request was answered; without a status its client left first.
+pub(crate) fn request(route: &'static str, status: Option<StatusCode>) {
+    let status = status.map_or_else(|| "none".to_owned(), |s| s.as_str().to_owned());
     metrics::counter!(
         "checkpoint_http_requests_total",
         "route" => route,
-        "status" => status.as_str().to_owned()
+        "status" => status
     )
     .increment(1);
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use http::HeaderMap;
 use http::header::{CACHE_CONTROL, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
-use tracing::Instrument;
+use http::{HeaderMap, StatusCode};
 use tracing::field::Empty;
+use tracing::{Instrument, Span};
 
 use super::{Around, Inner, proceed};
 use crate::exchange::{Request, RequestId, RequestSpan, Response};
@@ -59,6 +59,30 @@ fn trace_id(headers: &HeaderMap) -> Option<&str> {
     (id.len() == 32 && id.bytes().all(hex) && id.bytes().any(|b| b != b'0')).then_some(id)
 }
 
+/// Tells the end of a request when dropped: hyper drops the whole future when the client goes away.
+#[derive(Debug)]
+struct Ending {
+    span: Span,
+    route: Route,
+    started: Instant,
+    status: Option<StatusCode>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let parent = &self.span;
+        match self.status.map(|status| status.as_u16()) {
+            None => tracing::info!(parent: parent, ms, "the client left before the answer"),
+            Some(status) if self.route == Route::Mcp => {
+                tracing::info!(parent: parent, status, ms, "answered");
+            }
+            Some(status) => tracing::debug!(parent: parent, status, ms, "answered"),
+        }
+        telemetry::request(self.route.name(), self.status);
+    }
+}
+
 /// Traces everything inside.
 #[derive(Debug, Clone)]
 pub(crate) struct Trace {
@@ -84,16 +108,10 @@ impl Around for Trace {
         request.extensions_mut().insert(id.clone());
         request.extensions_mut().insert(RequestSpan(span.clone()));
 
-        let mut response = proceed(next, request).instrument(span.clone()).await;
-
-        let status = response.status();
-        let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        if route == Route::Mcp {
-            tracing::info!(parent: &span, status = status.as_u16(), ms, "answered");
-        } else {
-            tracing::debug!(parent: &span, status = status.as_u16(), ms, "answered");
-        }
-        telemetry::request(route.name(), status);
+        let mut ending = Ending { span: span.clone(), route, started, status: None };
+        let mut response = proceed(next, request).instrument(span).await;
+        ending.status = Some(response.status());
+        drop(ending);
         if let Ok(value) = HeaderValue::from_str(&id.0) {
             response.headers_mut().insert(X_REQUEST_ID.clone(), value);
         }

@@ -168,7 +168,7 @@ fn workflow() -> Value {
     );
     let progress = open(&["settled", "required"], [("settled", count()), ("required", count())]);
     open(
-        &["id", "label", "state", "revision", "procedure", "assets", "owner", "progress"],
+        &["id", "label", "state", "revision", "procedure", "assets", "owner"],
         [
             ("id", text()),
             ("label", text()),
@@ -188,7 +188,7 @@ fn workflow() -> Value {
 }
 
 fn step() -> Value {
-    let recheck = open(&[], [("value", text()), ("unit", text())]);
+    let recheck = open(&[], [("value", text()), ("unit", text()), ("withheld", flag())]);
     let schema = open(
         &["id", "prompt", "kind"],
         [
@@ -226,13 +226,21 @@ fn confirm() -> Value {
 }
 
 fn block() -> Value {
+    let decision = open(
+        &["id", "say"],
+        [("id", text()), ("say", text()), ("effect", words(["continue", "redo", "abort"]))],
+    );
     open(
         &["id", "code", "question", "decisions"],
         [
             ("id", text()),
             ("code", text()),
             ("question", text()),
-            ("decisions", list(choice("id"))),
+            ("decisions", list(decision)),
+            ("step_id", text()),
+            ("summary", text()),
+            ("severity", words(["note", "low", "high"])),
+            ("at", time()),
             ("escalated_to", text()),
             ("acknowledged_by", person()),
             ("deadline", time()),

@@ -143,6 +143,9 @@ fn request(
             Some(Value::Object(map)) => Arguments::Object(map),
             Some(other) => Arguments::NoObject(json_type(&other)),
         };
+        // What else a client may send with a call (a task, for example) is not offered here, and rmcp would take a
+        // call with one that it cannot read for an unknown method.
+        params.retain(|key, _| key == "name" || key == "_meta");
     }
     Ok(Request { id, method, params, arguments })
 }

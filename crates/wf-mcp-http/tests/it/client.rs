@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::schemas;
 use crate::world::within;
 
 /// Sends each request on a connection of its own.
@@ -33,12 +34,21 @@ impl Answer {
             .unwrap_or_else(|_| panic!("no JSON: {:?}", String::from_utf8_lossy(&self.body)))
     }
 
-    /// The `result` of a JSON-RPC answer with status 200.
+    /// The `result` of a JSON-RPC answer with status 200; one of a tool fits both schemas.
     pub(crate) fn result(&self) -> Value {
         let json = self.json();
         assert_eq!(self.status, 200, "{json}");
         assert!(json.get("error").is_none(), "{json}");
-        json["result"].clone()
+        let result = json["result"].clone();
+        if let Some(body) = result.get("structuredContent") {
+            schemas::check(body);
+            assert_eq!(result["isError"], body["ok"] == false, "{result}");
+            assert_eq!(result["content"][0]["text"], body["speech"], "{result}");
+            let text = result["content"][1]["text"].as_str().expect("text");
+            let canonical = wf_core::idempotency::canonical_string(body).expect("canonical");
+            assert_eq!(text, canonical);
+        }
+        result
     }
 
     /// Status and code of a JSON-RPC error.

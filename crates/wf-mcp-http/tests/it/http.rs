@@ -141,6 +141,23 @@ async fn bodies_that_are_too_large_are_413() {
 }
 
 #[tokio::test]
+async fn a_client_that_sends_far_too_much_hears_why() {
+    let world = World::new().await;
+    let large = vec![b'x'; 5 * 1024 * 1024];
+    let answer = world.client().post(&[], &large).await;
+    assert_eq!(answer.status, 413);
+    let mut chunks = format!("{:x}\r\n", large.len()).into_bytes();
+    chunks.extend_from_slice(&large);
+    chunks.extend_from_slice(b"\r\n0\r\n\r\n");
+    let lines = format!("host: {HOST}\r\ntransfer-encoding: chunked\r\n");
+    let bytes = [request(&lines, ""), chunks].concat();
+    assert_eq!(world.client().raw(&bytes).await.status, 413);
+    // One that asks first is told before it sends anything.
+    let lines = format!("host: {HOST}\r\nexpect: 100-continue\r\ncontent-length: 9999999\r\n");
+    assert_eq!(world.client().raw(&request(&lines, "")).await.status, 413);
+}
+
+#[tokio::test]
 async fn a_slow_body_is_408() {
     let world = World::with(|config| config.body_timeout = Duration::from_millis(50)).await;
     let begun = Instant::now();

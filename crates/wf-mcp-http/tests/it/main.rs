@@ -1,11 +1,16 @@
 //! The whole server from outside, over real sockets.
 
+#![expect(clippy::expect_used, clippy::panic, reason = "tests")]
+#![expect(clippy::needless_pass_by_value, reason = "JSON literals are handed over")]
+
 mod browsers;
 mod calls;
 mod client;
 mod http;
 mod lifecycle;
 mod operator;
+mod records;
+mod schemas;
 mod versions;
 mod wire;
 mod world;

@@ -39,6 +39,8 @@ async fn malformed_messages_are_told_by_status_and_code() {
         (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#, 200, -32602),
         (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}"#, 200, -32602),
         (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"2"}}"#, 200, -32602),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":2}}"#, 200, -32602),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":7}}"#, 200, -32602),
         (r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#, 200, -32602),
         (r#"{"jsonrpc":"2.0","id":1,"method":"no/such"}"#, 200, -32601),
         (r#"{"jsonrpc":"2.0","id":1,"method":"resources/list"}"#, 200, -32601),

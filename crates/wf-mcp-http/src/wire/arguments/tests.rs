@@ -1,5 +1,7 @@
 //! Each tool's arguments: read, or refused with the field, the rule and what is valid.
 
+#![expect(clippy::needless_pass_by_value, reason = "JSON literals are handed over")]
+
 use serde_json::json;
 use wf_core::limits::{FREE_TEXT_CHARS_MAX, INPUTS_BYTES_MAX, QUERY_CHARS_MAX, VALUE_CHARS_MAX};
 
