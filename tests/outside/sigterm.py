@@ -53,7 +53,7 @@ def check_ends(server, callers):
         if final == "unknown":
             resets += 1
             out = client.call(last.tool, **last.arguments)
-            if last.answers:
+            if last.acknowledged:
                 # The repetition of a call that had its answer: it did nothing, sent or not.
                 assert out["duplicate"], f"{caller.name}: an acknowledged call was carried out again: {last.tool} {last.arguments}"
                 answered += caller.records
@@ -63,7 +63,7 @@ def check_ends(server, callers):
             continue
         answered += [record for record in caller.records if record.answers]
     check_ledger(client, answered)
-    reset_workflows = {c.records[-1].arguments.get("workflow_id") for c in callers if c.records[-1].attempts[-1][2] == "unknown" and not c.records[-1].answers}
+    reset_workflows = {c.records[-1].arguments.get("workflow_id") for c in callers if c.records[-1].attempts[-1][2] == "unknown" and not c.records[-1].acknowledged}
     for workflow, records in workflows_of(answered).items():
         if workflow not in reset_workflows:
             check_history(client, workflow, records)
