@@ -20,8 +20,11 @@ pub const ASSETS_MAX: usize = 16;
 pub const DEADLINES_MAX: usize = 8;
 /// Outbox rows of one commit.
 pub const OUTBOX_ROWS_MAX: usize = 16;
-/// Events of one commit. A correction flags at most this many steps less three for re-check.
+/// Events of one commit.
 pub const EVENTS_MAX: usize = 48;
+/// Steps that may use the value of one step: a correction flags all of them for re-check in one commit, beside itself,
+/// a block and the end of a block. A policy must not have more; more would not be flagged.
+pub const DEPENDANTS_MAX: usize = EVENTS_MAX - 3;
 /// Open blocks of one workflow.
 pub const BLOCKS_MAX: usize = 16;
 /// Closed blocks kept in the state to recognise repeats.
@@ -40,6 +43,8 @@ pub const SPEECH_CHARS_MAX: usize = 240;
 pub const SPOKEN_TEXT_CHARS_MAX: usize = 160;
 /// Largest stored state of one workflow, in bytes (a DynamoDB item holds 400 KB).
 pub const STATE_BYTES_MAX: usize = 350_000;
+/// What of it is kept free while a workflow is open, in bytes, so that its end always fits.
+pub const STATE_RESERVE_BYTES: usize = 4_096;
 /// Largest stored event, in bytes.
 pub const EVENT_BYTES_MAX: usize = 64_000;
 /// How often a command is decided again after a conflict.

@@ -148,16 +148,25 @@ pub struct PlannedStep {
     pub open: bool,
 }
 
+impl PlannedStep {
+    /// It may be submitted or skipped now. So may a step whose condition cannot be evaluated: submitting it blocks, so
+    /// that somebody decides, where nobody could go on otherwise.
+    #[must_use]
+    pub const fn is_open(&self) -> bool {
+        self.open || (self.broken.is_some() && !self.settled)
+    }
+}
+
 impl Plan {
     /// The step that is asked next.
     #[must_use]
     pub fn next(&self) -> Option<&PlannedStep> {
-        self.steps.iter().find(|s| s.open)
+        self.steps.iter().find(|s| s.is_open())
     }
 
     /// Steps that may be submitted now.
     pub fn open(&self) -> impl Iterator<Item = &PlannedStep> {
-        self.steps.iter().filter(|s| s.open)
+        self.steps.iter().filter(|s| s.is_open())
     }
 
     /// Required steps that are not settled.
@@ -405,7 +414,8 @@ pub trait DomainPolicyPort: Debug + Send + Sync {
     fn describe(&self, workflow: &Workflow, step: &StepId) -> Option<StepDescription>;
     /// What to do with a value for a known step. Order and openness are not its business.
     fn judge(&self, workflow: &Workflow, offered: &Offered<'_>) -> Judgement;
-    /// Steps whose condition, bounds or judgement used the value of `step`, in the definition's order.
+    /// Steps whose condition, bounds or judgement used the value of `step`, in the definition's order; at most
+    /// [`DEPENDANTS_MAX`](crate::limits::DEPENDANTS_MAX).
     fn dependants(&self, step: &StepId) -> Vec<StepId>;
     /// Reasons for skips and corrections, in their spoken order.
     fn reasons(&self) -> Vec<Choice>;

@@ -11,7 +11,7 @@
 //!
 //! Reading order: [`command`] (what callers ask), [`event`] (what happened), [`decision`] (what a command leads to),
 //! [`decide`](decide::decide) with one file per command, [`evolve`](evolve::evolve), [`chain`] (events linked by hash),
-//! [`notices`] (messages of a commit), [`token`] (confirm tokens).
+//! [`notices`] (messages of a commit), [`room`](room::room) (bounds of a state), [`token`] (confirm tokens).
 
 pub mod chain;
 pub mod command;
@@ -20,6 +20,7 @@ pub mod decision;
 pub mod event;
 pub mod evolve;
 pub mod notices;
+pub mod room;
 pub mod token;
 
 pub use command::{Command, CommandKind, Facts, LockFact, Secret};
@@ -27,3 +28,4 @@ pub use decide::decide;
 pub use decision::{Confirmation, Decision, Draft, Outcome, Rejection, Unrecorded, Verdict};
 pub use event::{Event, EventBody, SensitiveValue};
 pub use evolve::evolve;
+pub use room::room;

@@ -14,7 +14,7 @@ use crate::ports::{Commit, IdPort, LedgerKey, LedgerRow, LoadQuery, Snapshot};
 use crate::state_machine::chain::{self, Tip};
 use crate::state_machine::notices::notices;
 use crate::state_machine::{
-    Command, CommandKind, Decision, Facts, LockFact, Rejection, Unrecorded, Verdict, decide,
+    Command, CommandKind, Decision, Facts, LockFact, Rejection, Unrecorded, Verdict, decide, room,
 };
 use crate::view::{Fault, Frame, shape};
 
@@ -78,6 +78,7 @@ impl Attempting<'_> {
                 self.unrecorded(&unrecorded, &snapshot, policy.as_ref()).await
             }
             Ok(Verdict::Commit(decision)) => {
+                self.keyed(&decision)?;
                 let made = self.build(decision, state, policy.as_ref(), &frame, now)?;
                 self.write(made, replaces).await
             }
@@ -259,6 +260,18 @@ impl Attempting<'_> {
         }
     }
 
+    /// A start without assets has no lock that its repeat could meet: it needs a key.
+    fn keyed(&self, decision: &Decision) -> Result<(), Rejection> {
+        let starts = self.call.request.workflow_id().is_none();
+        if !starts || self.call.key.is_some() || !decision.locks.is_empty() {
+            return Ok(());
+        }
+        let mut rejection =
+            Rejection::invalid("idempotency_key", "a start without assets needs a key");
+        rejection.saying = Fault::KeyNeeded.into();
+        Err(rejection)
+    }
+
     /// The workflow as it stands, beside an error.
     fn shown(
         &self,
@@ -294,6 +307,7 @@ impl Attempting<'_> {
             chain::append(state.cloned(), tip, drafts, self.principal, &self.cause, now)
                 .map_err(|error| unwritable(&error))?;
         let next = next.ok_or_else(|| unwritable(&"a history must begin with a start"))?;
+        room(&next)?;
         let seq = next.revision;
         let mut parts = shape::workflow(frame, &next, Some(policy));
         if !warnings.is_empty() {

@@ -72,6 +72,7 @@ impl Engine {
                 &format!("the store is damaged ({what}); an operator must run `workflow verify`"),
                 None,
             )),
+            Err(CommitError::TooLarge { .. }) if resent => Err(unknown()),
             Err(CommitError::TooLarge { what }) => Err(Rejection::new(
                 ErrorCode::LimitExceeded,
                 format!("{what} is too large to store"),

@@ -61,7 +61,7 @@ pub fn decide(
             resolve::decide(workflow, command, &request, facts)
         }
         CommandKind::ReleaseLock { asset_id, reason } => {
-            lock::decide(workflow, command, asset_id, reason)
+            lock::decide(workflow, command, asset_id, reason, facts)
         }
         CommandKind::Finish { result, note, confirm_token } => {
             guard::owner(workflow, by)?;
@@ -88,10 +88,10 @@ fn begin(command: &Command, facts: &Facts<'_>) -> Result<Verdict, Rejection> {
     }
 }
 
-/// An acknowledgement in any state but CREATED changes nothing and writes no event.
+/// An acknowledgement in any state but CREATED, or by an execution that was replaced, changes nothing and writes no event.
 fn acknowledge(workflow: &Workflow, fence: u64) -> Verdict {
     match workflow.phase {
-        Phase::Created => Verdict::Commit(Decision {
+        Phase::Created if fence >= workflow.fence => Verdict::Commit(Decision {
             outcome: Outcome::View,
             drafts: vec![Draft {
                 actor: Some(Actor::orchestrator()),
@@ -100,7 +100,7 @@ fn acknowledge(workflow: &Workflow, fence: u64) -> Verdict {
             locks: Vec::new(),
             warnings: Vec::new(),
         }),
-        Phase::Running | Phase::Blocked | Phase::Completed => {
+        Phase::Created | Phase::Running | Phase::Blocked | Phase::Completed => {
             Verdict::Unrecorded(Unrecorded::Unchanged)
         }
     }

@@ -13,6 +13,8 @@ use super::event::{Event, EventBody};
 #[must_use]
 pub fn evolve(state: Option<Workflow>, event: &Event) -> Option<Workflow> {
     let mut next = match state {
+        // The last state: whatever follows moves the history on, never what it is about.
+        Some(workflow) if workflow.phase == Phase::Completed => workflow,
         Some(workflow) => apply(workflow, event),
         None => born(event)?,
     };
@@ -159,6 +161,8 @@ fn apply(mut w: Workflow, event: &Event) -> Workflow {
             w.completed_at = Some(event.at);
             w.outcome_touch = Some(touch(event));
             w.offer = None;
+            // Nobody decides on a block of work that is over.
+            w.blocks.clear();
             w.deadlines.clear();
         }
         EventBody::DeadlinePassed { deadline_id } => {

@@ -19,17 +19,17 @@ pub fn notices(
     workflow: &Workflow,
     policy: &dyn DomainPolicyPort,
 ) -> Vec<Message> {
-    let mut messages = Vec::new();
-    for event in events {
-        if let Some(to) = escalated_to(&event.body) {
-            messages.push(message(event, workflow, to));
-        }
-        if policy.notifies(event.body.kind()) {
-            messages.push(message(event, workflow, SUBSCRIBERS));
+    let mut told: Vec<(&Event, &str)> = Vec::new();
+    // Who must act comes first: no limit may ever drop an escalation for the sake of a subscriber.
+    told.extend(events.iter().filter_map(|event| Some((event, escalated_to(&event.body)?))));
+    for event in events.iter().filter(|event| policy.notifies(event.body.kind())) {
+        if !told.iter().any(|(known, to)| known.seq == event.seq && *to == SUBSCRIBERS) {
+            told.push((event, SUBSCRIBERS));
         }
     }
-    messages.truncate(OUTBOX_ROWS_MAX);
-    messages
+    told.truncate(OUTBOX_ROWS_MAX);
+    told.sort_by_key(|(event, _)| event.seq);
+    told.into_iter().map(|(event, to)| message(event, workflow, to)).collect()
 }
 
 fn escalated_to(body: &EventBody) -> Option<&str> {

@@ -5,10 +5,11 @@ use serde_json::{Value, json};
 use crate::errors::ErrorCode;
 use crate::locks::LockChange;
 use crate::models::{
-    Actor, Block, Phase, Principal, ReasonCode, StepId, StepRecord, StepStatus, Text, Workflow,
+    Actor, Block, HeldAsset, Phase, Principal, ReasonCode, StepId, StepRecord, StepStatus, Text,
+    Workflow,
 };
 use crate::policy::{Choice, DomainPolicyPort, Plan, PlannedStep};
-use crate::view::{Fault, Rule};
+use crate::view::{Fault, Rule, shape};
 
 use super::super::command::{Command, Facts};
 use super::super::decision::Rejection;
@@ -36,7 +37,7 @@ pub(super) fn owner(workflow: &Workflow, by: &Principal) -> Result<(), Rejection
         "another person drives this workflow",
         Rule::NotOwner { owner },
     )
-    .with("owner", json!({"id": workflow.owner.id.subject(), "name": workflow.owner.name})))
+    .with("owner", shape::person(&workflow.owner)))
 }
 
 /// The caller supervises.
@@ -79,20 +80,30 @@ fn allowed(phase: Phase) -> Value {
 pub(super) fn locks(workflow: &Workflow, facts: &Facts<'_>) -> Result<Vec<LockChange>, Rejection> {
     let mut changes = Vec::with_capacity(workflow.assets.len());
     for asset in &workflow.assets {
-        let held = facts.locks.get(&asset.id).is_some_and(|lock| {
-            lock.fence == asset.fence && lock.workflow_id.as_ref() == Some(&workflow.id)
-        });
-        if !held {
-            return Err(Rejection::new(
-                ErrorCode::LockLost,
-                "this workflow no longer holds its asset; it can only be ended",
-                Rule::LockLost { asset: asset.say.clone() },
-            )
-            .with("asset_id", asset.id.as_str()));
-        }
+        held(workflow, asset, facts)?;
         changes.push(LockChange::Assert { asset_id: asset.id.clone(), fence: asset.fence });
     }
     Ok(changes)
+}
+
+/// The workflow still holds this asset with its fence.
+pub(super) fn held(
+    workflow: &Workflow,
+    asset: &HeldAsset,
+    facts: &Facts<'_>,
+) -> Result<(), Rejection> {
+    let held = facts.locks.get(&asset.id).is_some_and(|lock| {
+        lock.fence == asset.fence && lock.workflow_id.as_ref() == Some(&workflow.id)
+    });
+    if held {
+        return Ok(());
+    }
+    Err(Rejection::new(
+        ErrorCode::LockLost,
+        "this workflow no longer holds its asset; it can only be ended",
+        Rule::LockLost { asset: asset.say.clone() },
+    )
+    .with("asset_id", asset.id.as_str()))
 }
 
 /// Frees every asset that the workflow still holds.
@@ -121,7 +132,7 @@ pub(super) fn open(
     policy: &dyn DomainPolicyPort,
 ) -> Result<(), Rejection> {
     let planned = step(plan, step_id)?;
-    if planned.open {
+    if planned.is_open() {
         return Ok(());
     }
     if let Some(record) = workflow.steps.get(step_id) {
@@ -167,14 +178,13 @@ fn already_recorded(
         Rule::StepAlreadyRecorded { value },
     )
     .with("at", record.at.to_string())
-    .with("by", json!({"id": record.by.id.subject(), "name": record.by.name}));
-    rejection = match shown {
-        Some(reading) => {
-            rejection.with("value", reading.given.as_str()).with("unit", reading.given_unit.clone())
-        }
-        None => rejection.with("withheld", true),
-    };
-    rejection
+    .with("by", shape::person(&record.by));
+    let Some(reading) = shown else { return rejection.with("withheld", true) };
+    rejection = rejection.with("value", reading.given.as_str());
+    match &reading.given_unit {
+        Some(unit) => rejection.with("unit", unit.as_str()),
+        None => rejection,
+    }
 }
 
 /// The reason, which must be one of the policy's list when given.
@@ -215,9 +225,9 @@ pub(super) fn spoken(choices: &[Choice]) -> Vec<Text> {
     choices.iter().take(SPOKEN_OPTIONS_MAX).map(|c| c.say.clone()).collect()
 }
 
-/// All choices, for details.
-pub(super) fn listed(choices: &[Choice]) -> Value {
-    choices.iter().map(|c| json!({"id": c.id, "say": c.say})).collect()
+/// All reasons, for details.
+fn listed(reasons: &[Choice]) -> Value {
+    reasons.iter().map(|r| json!({"code": r.id, "say": r.say})).collect()
 }
 
 /// What a repeat without a key is compared with (idempotency.md, Without a key).

@@ -3,7 +3,7 @@
 use crate::locks::LockChange;
 use crate::models::{Actor, AssetId, Phase, Principal, Workflow};
 
-use super::super::command::Command;
+use super::super::command::{Command, Facts};
 use super::super::decision::{Draft, Outcome, Rejection, Verdict};
 use super::super::event::EventBody;
 use super::{commit, guard};
@@ -13,6 +13,7 @@ pub(super) fn decide(
     command: &Command,
     asset_id: &AssetId,
     reason: &str,
+    facts: &Facts<'_>,
 ) -> Result<Verdict, Rejection> {
     operator(&command.principal)?;
     match workflow.phase {
@@ -24,6 +25,8 @@ pub(super) fn decide(
         return Err(Rejection::invalid("asset_id", "this workflow does not hold the asset")
             .with("held", held));
     };
+    // An event that frees nothing would tell a history that never was.
+    guard::held(workflow, asset, facts)?;
     let draft = Draft::new(EventBody::LockReleased {
         asset_id: asset_id.clone(),
         reason: reason.to_owned(),

@@ -21,8 +21,8 @@ pub(super) fn decide(
         Phase::Blocked | Phase::Completed => return Err(guard::wrong_state(workflow, command)),
     }
     let plan = facts.policy.plan(workflow);
-    let planned = guard::step(&plan, step_id)?;
-    if let Some(code) = &planned.broken {
+    guard::open(workflow, &plan, step_id, facts.policy)?;
+    if let Some(code) = guard::step(&plan, step_id)?.broken.as_ref() {
         let locks = guard::locks(workflow, facts)?;
         let rule = facts.policy.block_rule(BlockSource { step_id: Some(step_id), reported: false });
         let cause = BlockCause {
@@ -33,7 +33,6 @@ pub(super) fn decide(
         let draft = block(workflow, 0, step_id, cause);
         return Ok(commit(Outcome::Blocked, vec![draft], locks));
     }
-    guard::open(workflow, &plan, step_id, facts.policy)?;
     let locks = guard::locks(workflow, facts)?;
     let judged = match value::judge(workflow, command, step_id, value, facts)? {
         Judging::Record(judged) => judged,

@@ -184,7 +184,7 @@ pub(super) fn rechecks(
         .dependants(step_id)
         .into_iter()
         .filter(|id| id != step_id && recorded(id))
-        .take(crate::limits::EVENTS_MAX - 3)
+        .take(crate::limits::DEPENDANTS_MAX)
         .map(|id| {
             Draft::new(EventBody::RecheckRequired { step_id: id, because_of: step_id.clone() })
         })
