@@ -25,7 +25,7 @@
 
 mod cast;
 mod fixture;
-mod look;
+pub(crate) mod look;
 mod macros;
 mod violation;
 

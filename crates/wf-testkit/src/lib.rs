@@ -8,3 +8,4 @@ pub mod model;
 pub mod mutants;
 pub mod notification;
 pub mod orchestrator;
+pub mod random;

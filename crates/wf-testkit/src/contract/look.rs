@@ -107,11 +107,11 @@ pub(super) async fn refused(store: &Store, commit: &Commit, expected: Conflict) 
 }
 
 /// A page of a listing, soon.
-pub(super) type Paging<'a, T> =
+pub(crate) type Paging<'a, T> =
     Pin<Box<dyn Future<Output = Result<Page<T>, ReadError>> + Send + 'a>>;
 
 /// Walks all pages. A walk that does not end is a violation.
-pub(super) async fn walk<'a, T>(
+pub(crate) async fn walk<'a, T>(
     limit: u32,
     mut page: impl FnMut(Option<Cursor>) -> Paging<'a, T>,
 ) -> Result<Vec<T>, Violation> {

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use wf_core::locks::LockChange;
 use wf_core::models::Actor;
-use wf_core::ports::storage::{
+use wf_core::ports::{
     Commit, CommitError, Conflict, DeadlineChange, OutboxRow, OutboxState, OutboxStatus,
     StorageBackendPort,
 };

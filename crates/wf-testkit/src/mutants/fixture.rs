@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use wf_core::ports::Source;
-use wf_core::ports::storage::{OpenError, StorageBackendPort};
+use wf_core::ports::{OpenError, StorageBackendPort};
 
 use super::{MutantStore, Mutation};
 use crate::contract::ContractFixture;

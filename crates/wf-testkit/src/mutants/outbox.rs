@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use wf_core::models::Timestamp;
-use wf_core::ports::storage::{
+use wf_core::ports::{
     Claim, ClaimedDeadline, ClaimedStream, OutboxState, ReadError, SettleError, Settled,
     Settlement, StorageBackendPort, Swept,
 };

@@ -3,7 +3,7 @@
 use wf_core::locks::LockRow;
 use wf_core::models::{Actor, TenantId, Workflow};
 use wf_core::policy::Definition;
-use wf_core::ports::storage::{
+use wf_core::ports::{
     Cursor, DefinitionError, ListQuery, LoadQuery, OutboxQuery, OutboxRow, Page, ReadError, Recent,
     Snapshot, StorageBackendPort,
 };

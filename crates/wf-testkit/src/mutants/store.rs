@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use wf_core::locks::LockRow;
 use wf_core::models::{Actor, Digest, TenantId, Timestamp, Workflow, WorkflowId};
 use wf_core::policy::Definition;
-use wf_core::ports::storage::{
+use wf_core::ports::{
     Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError, ListQuery,
     LoadQuery, OutboxQuery, OutboxRow, Page, ReadError, Recent, SettleError, Settlement, Snapshot,
     StorageBackendPort, StoreIdentity, Swept,

@@ -1,4 +1,11 @@
-//! The kit tested with itself: the model keeps the law, and each clause is red on a store that breaks it.
+//! The kit tested with itself: the model keeps the law, each clause is red on a store that breaks it, and the doubles
+//! do what they say.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod build;
 mod contract;
+mod doubles;
+mod fault;
 mod mutants;
+mod random;
