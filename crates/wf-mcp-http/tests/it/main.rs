@@ -9,6 +9,7 @@ mod client;
 mod http;
 mod lifecycle;
 mod operator;
+mod published;
 mod records;
 mod schemas;
 mod versions;
