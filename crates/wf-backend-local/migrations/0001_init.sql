@@ -104,7 +104,7 @@ CREATE TABLE ledger (
     UNIQUE (tenant, actor, key)
 ) STRICT;
 
-CREATE INDEX ledger_without_expiry ON ledger (wid) WHERE expires_at IS NULL;
+CREATE INDEX ledger_by_workflow ON ledger (wid, expires_at);
 CREATE INDEX ledger_by_expiry ON ledger (expires_at) WHERE expires_at IS NOT NULL;
 
 -- One row per asset that was ever held, so one holder at most. The row stays when the asset is free.

@@ -23,6 +23,8 @@ mod restore;
 mod schema;
 mod shared;
 mod store;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use backup::{BackupError, BackupReport};

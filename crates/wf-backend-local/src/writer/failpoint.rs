@@ -2,6 +2,7 @@
 #![expect(clippy::panic, reason = "a test asks for a panic")]
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use sqlx::SqliteConnection;
@@ -24,6 +25,7 @@ pub(crate) enum Fault {
 pub(crate) struct Failpoints {
     queue: Mutex<VecDeque<Fault>>,
     now: Mutex<Option<Fault>>,
+    begun: AtomicUsize,
 }
 
 impl Failpoints {
@@ -32,7 +34,13 @@ impl Failpoints {
         lock(&self.queue).push_back(fault);
     }
 
+    /// Transactions that were about to begin so far.
+    pub(crate) fn begun(&self) -> usize {
+        self.begun.load(Ordering::SeqCst)
+    }
+
     pub(crate) async fn before(&self, conn: &mut SqliteConnection) {
+        self.begun.fetch_add(1, Ordering::SeqCst);
         let fault = lock(&self.queue).pop_front();
         *lock(&self.now) = fault;
         match fault {

@@ -1,4 +1,4 @@
-//! The SQLite backend from outside: the contract, and the traps that are known.
+//! The SQLite backend from outside: the contract, random lists against the model, and the traps that are known.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -6,5 +6,12 @@
     reason = "a test says what went wrong by panicking"
 )]
 
+mod backup;
+mod cast;
 mod contract;
+mod damage;
+mod disk_full;
 mod fixture;
+mod places;
+mod restore;
+mod traps;

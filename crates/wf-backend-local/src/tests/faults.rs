@@ -1,0 +1,234 @@
+//! What the writer does when SQLite fails it, or it fails itself.
+
+use sqlx::Connection as _;
+use tempfile::TempDir;
+use wf_core::ports::{CommitError, Conflict, StorageBackendPort as _};
+
+use super::{config, is_there, open, soon, start};
+use crate::connection;
+use crate::writer::failpoint::Fault;
+
+/// The trap itself: after one failed COMMIT the driver believes that it still is in a transaction.
+#[tokio::test]
+async fn a_connection_is_poisoned_by_a_failed_commit() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    let mut conn = connection::open_writing(store.config()).await.unwrap();
+    conn.lock_handle().await.unwrap().set_commit_hook(|| false);
+    let mut tx = conn.begin_with("BEGIN IMMEDIATE").await.unwrap();
+    sqlx::query("UPDATE store SET probe = 1").execute(&mut *tx).await.unwrap();
+    tx.commit().await.unwrap_err();
+    conn.lock_handle().await.unwrap().remove_commit_hook();
+    conn.begin_with("BEGIN IMMEDIATE")
+        .await
+        .expect_err("this driver has lost the trap: look again");
+}
+
+#[tokio::test]
+async fn poisoned_connection_after_failed_commit_is_replaced() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    store.commit(start(1).build()).await.unwrap();
+
+    store.shared().failpoints.push(Fault::CommitFails);
+    let lost = start(2).build();
+    let error = store.commit(lost.clone()).await.unwrap_err();
+    assert!(matches!(error, CommitError::Ambiguous { .. }), "{error:?}");
+    assert!(!store.is_healthy());
+
+    // The very next commits work, on a new connection.
+    store.commit(start(3).build()).await.unwrap();
+    assert!(store.is_healthy());
+    store.commit(lost.clone()).await.unwrap();
+    assert!(is_there(&store, &lost).await);
+}
+
+#[tokio::test]
+async fn failed_commit_makes_the_whole_batch_ambiguous() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    let foreign = hold_the_lock(&store).await;
+    let plug = plug(&store).await;
+    let mut waiting = Vec::new();
+    // The third one will be refused, because of the second one.
+    for (n, commit) in [start(2), start(3), start(3).key("other")].into_iter().enumerate() {
+        waiting.push(send(&store, commit.build()));
+        soon("it waits in the queue", async || store.queue_depth() == n + 1).await;
+    }
+    store.shared().failpoints.push(Fault::CommitFails);
+    drop(foreign);
+    plug.await.unwrap().unwrap();
+    for one in waiting {
+        let error = one.await.unwrap().unwrap_err();
+        // A refusal that rests on a commit of the same batch is as open as that one.
+        assert!(matches!(error, CommitError::Ambiguous { .. }), "{error:?}");
+    }
+    for n in [2, 3] {
+        store.commit(start(n).build()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn disk_full_then_freed_recovers() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    let first = start(1).build();
+    store.commit(first.clone()).await.unwrap();
+
+    store.shared().failpoints.push(Fault::PagesMax(1));
+    let big = start(2).note(&"x".repeat(50_000)).build();
+    let error = store.commit(big.clone()).await.unwrap_err();
+    assert!(
+        matches!(error, CommitError::Unavailable { after_ms: Some(_), .. }),
+        "a full disk before COMMIT: {error:?}"
+    );
+    assert!(!store.is_healthy());
+    assert!(is_there(&store, &first).await, "reads go on");
+    assert!(!is_there(&store, &big).await);
+
+    // Nobody has to commit for the store to find out that it works again.
+    soon("the store is healthy again", async || store.is_healthy()).await;
+    store.commit(big.clone()).await.unwrap();
+    assert!(is_there(&store, &big).await);
+    assert_eq!(store.integrity_check().await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn panic_of_the_writer_leaves_no_zombie() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    for (n, fault, applied) in
+        [(1, Fault::PanicBeforeCommit, false), (2, Fault::PanicAfterCommit, true)]
+    {
+        store.shared().failpoints.push(fault);
+        let commit = start(n).build();
+        let error = store.commit(commit.clone()).await.unwrap_err();
+        assert!(matches!(error, CommitError::Ambiguous { .. }), "{error:?}");
+        assert_eq!(is_there(&store, &commit).await, applied, "{fault:?}");
+        // The same commit again resolves it.
+        match store.commit(commit.clone()).await {
+            Ok(()) => assert!(!applied),
+            Err(CommitError::Conflict(Conflict::Ledger(row))) => {
+                assert!(applied);
+                assert_eq!(*row, commit.ledger);
+            }
+            Err(error) => panic!("{error:?}"),
+        }
+        assert!(is_there(&store, &commit).await);
+        assert!(store.is_healthy());
+    }
+}
+
+#[tokio::test]
+async fn one_bad_record_fails_alone() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    let foreign = hold_the_lock(&store).await;
+    let mut bad = start(3).message("lead").build();
+    let twice = bad.outbox.clone();
+    bad.outbox.extend(twice);
+    let first = plug(&store).await;
+    let others = [start(2).build(), bad, start(4).build()].map(|commit| send(&store, commit));
+    soon("the others wait in the queue", async || store.queue_depth() == 3).await;
+    drop(foreign);
+
+    first.await.unwrap().unwrap();
+    let [before, bad, after] = others;
+    before.await.unwrap().unwrap();
+    let error = bad.await.unwrap().unwrap_err();
+    assert!(matches!(error, CommitError::Unavailable { .. }), "{error:?}");
+    after.await.unwrap().unwrap();
+    assert!(is_there(&store, &start(4).build()).await);
+    assert!(!is_there(&store, &start(3).build()).await);
+    assert!(store.is_healthy(), "a bad record is not the store's illness");
+}
+
+#[tokio::test]
+async fn conditions_of_one_batch_are_judged_in_order() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    let foreign = hold_the_lock(&store).await;
+    let plug = plug(&store).await;
+
+    let winner = start(2).build();
+    let mut same_key = start(3).build();
+    same_key.ledger.key = winner.ledger.key.clone();
+    let same_asset = start(4).acquire(&wf_testkit::build::asset("PUMP-2"), 1).build();
+    let mut twin = start(2).key("twin").build();
+    twin.locks.clear();
+    let last = start(5).build();
+    let sent = [winner.clone(), same_key, same_asset, twin, last];
+    let mut waiting = Vec::new();
+    for (n, commit) in sent.into_iter().enumerate() {
+        waiting.push(send(&store, commit));
+        soon("it waits in the queue", async || store.queue_depth() == n + 1).await;
+    }
+    drop(foreign);
+
+    plug.await.unwrap().unwrap();
+    let mut answers = Vec::new();
+    for one in waiting {
+        answers.push(one.await.unwrap());
+    }
+    let [first, key, asset, revision, last] = answers.try_into().expect("five answers");
+    first.unwrap();
+    assert!(
+        matches!(&key, Err(CommitError::Conflict(Conflict::Ledger(row))) if **row == winner.ledger),
+        "{key:?}"
+    );
+    match asset {
+        Err(CommitError::Conflict(Conflict::Asset { row: Some(row), .. })) => {
+            assert_eq!(row.fence, 1);
+            assert_eq!(row.holder.expect("held").workflow_id, winner.next.id);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(
+        matches!(revision, Err(CommitError::Conflict(Conflict::Revision { current: 1 }))),
+        "{revision:?}"
+    );
+    last.unwrap();
+}
+
+#[tokio::test]
+async fn full_queue_is_refused_at_once() {
+    let dir = TempDir::new().unwrap();
+    let mut config = config(&dir);
+    config.queue_max = 2;
+    let store = crate::LocalStore::open(config).await.unwrap().store;
+    let foreign = hold_the_lock(&store).await;
+    let first = plug(&store).await;
+    let waiting = [start(2), start(3)].map(|c| send(&store, c.build()));
+    soon("the queue is full", async || store.queue_depth() == 2).await;
+    let error = store.commit(start(4).build()).await.unwrap_err();
+    assert!(matches!(error, CommitError::Unavailable { after_ms: Some(1..), .. }), "{error:?}");
+    drop(foreign);
+    first.await.unwrap().unwrap();
+    for one in waiting {
+        one.await.unwrap().unwrap();
+    }
+}
+
+type Sent = tokio::task::JoinHandle<Result<(), CommitError>>;
+
+fn send(store: &crate::LocalStore, commit: wf_core::ports::Commit) -> Sent {
+    let store = store.clone();
+    tokio::spawn(async move { store.commit(commit).await })
+}
+
+/// Sends workflow 1 to a store whose lock is held. When this returns, the writer waits for the lock with only that one
+/// in hand, so all that is sent from then on goes into the next batch.
+async fn plug(store: &crate::LocalStore) -> Sent {
+    let begun = store.shared().failpoints.begun();
+    let sent = send(store, start(1).build());
+    soon("the first one waits for the lock", async || store.shared().failpoints.begun() > begun)
+        .await;
+    sent
+}
+
+/// Somebody else's write transaction, until it is dropped.
+async fn hold_the_lock(store: &crate::LocalStore) -> sqlx::SqliteConnection {
+    let mut foreign = connection::open_writing(store.config()).await.unwrap();
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut foreign).await.unwrap();
+    foreign
+}

@@ -1,0 +1,98 @@
+//! Migrations of an older file, with migrations made up for it.
+
+use sqlx::{ConnectOptions as _, Connection as _};
+use tempfile::TempDir;
+use wf_core::ports::{OpenError, StorageBackendPort as _};
+
+use super::{config, is_there, open, start};
+use crate::connection::{self, int};
+use crate::open::prepare;
+use crate::schema::{MIGRATIONS, Migration};
+use crate::{LocalConfig, LocalStore};
+
+const NEXT: Migration =
+    Migration { version: 2, sql: "CREATE TABLE added (n INTEGER PRIMARY KEY) STRICT;" };
+const BROKEN: Migration = Migration {
+    version: 2,
+    sql: "CREATE TABLE added (n INTEGER PRIMARY KEY) STRICT; INSERT INTO nowhere VALUES (1);",
+};
+
+async fn version(config: &LocalConfig) -> i64 {
+    let mut conn = connection::looking(config).connect().await.unwrap();
+    let version = int(&mut conn, "PRAGMA user_version").await.unwrap();
+    conn.close().await.unwrap();
+    version
+}
+
+async fn with_one_workflow(dir: &TempDir) -> LocalConfig {
+    let store = open(dir).await;
+    store.commit(start(1).build()).await.unwrap();
+    let config = store.config().clone();
+    store.close().await;
+    config
+}
+
+#[tokio::test]
+async fn older_file_is_copied_then_migrated() {
+    let dir = TempDir::new().unwrap();
+    let config = with_one_workflow(&dir).await;
+    let newer = [MIGRATIONS, &[NEXT]].concat();
+    let (in_use, created, report) = prepare(&config, &newer).await.unwrap();
+    drop(in_use);
+    assert!(!created);
+    assert_eq!((report.from, report.to), (1, 2));
+    assert_eq!(version(&config).await, 2);
+
+    // The copy is a store of the version before, with everything in it.
+    let backup = report.backup.expect("a copy");
+    let old = LocalStore::open_existing(LocalConfig::new(&backup)).await.unwrap();
+    assert!(is_there(&old, &start(1).build()).await);
+
+    // This build now says that the file is too new for it, and how new.
+    let error = LocalStore::open(config.clone()).await.unwrap_err();
+    assert!(matches!(error, OpenError::NewerSchema { found: 2, known: 1 }), "{error:?}");
+    let again = prepare(&config, &newer).await.unwrap();
+    assert_eq!(again.2.backup, None, "nothing to do, nothing to copy");
+}
+
+#[tokio::test]
+async fn failed_migration_leaves_the_version_before() {
+    let dir = TempDir::new().unwrap();
+    let config = with_one_workflow(&dir).await;
+    prepare(&config, &[MIGRATIONS, &[BROKEN]].concat()).await.unwrap_err();
+    assert_eq!(version(&config).await, 1);
+    let store = LocalStore::open(config).await.unwrap().store;
+    assert!(is_there(&store, &start(1).build()).await);
+}
+
+#[tokio::test]
+async fn migration_waits_for_nobody_and_disturbs_nobody() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    let newer = [MIGRATIONS, &[NEXT]].concat();
+    let error = prepare(store.config(), &newer).await.unwrap_err();
+    assert!(error.to_string().contains("in use"), "{error}");
+    assert_eq!(version(store.config()).await, 1);
+    store.commit(start(1).build()).await.unwrap();
+}
+
+#[tokio::test]
+async fn command_does_not_migrate() {
+    let dir = TempDir::new().unwrap();
+    let config = with_one_workflow(&dir).await;
+    let mut conn = connection::open_writing(&config).await.unwrap();
+    sqlx::query("PRAGMA user_version = 0").execute(&mut conn).await.unwrap();
+    conn.close().await.unwrap();
+    let error = LocalStore::open_existing(config).await.unwrap_err();
+    assert!(error.to_string().contains("migrate it first"), "{error}");
+}
+
+#[tokio::test]
+async fn two_that_create_one_file_make_one_store() {
+    let dir = TempDir::new().unwrap();
+    let (one, two) = tokio::join!(LocalStore::open(config(&dir)), LocalStore::open(config(&dir)));
+    let (one, two) = (one.unwrap().store, two.unwrap().store);
+    assert_eq!(one.identity().await.unwrap(), two.identity().await.unwrap());
+    one.commit(start(1).build()).await.unwrap();
+    assert!(is_there(&two, &start(1).build()).await);
+}

@@ -1,0 +1,265 @@
+//! Traps that are known, each with its name.
+
+use std::process::{Command, Stdio};
+
+use sqlx::Connection as _;
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+use wf_backend_local::LocalStore;
+use wf_core::ports::{CommitError, ListQuery, ReadError, StorageBackendPort as _};
+use wf_testkit::build::{self, CommitBuilder, at};
+
+use crate::cast::{is_there, load, open, soon, start};
+use crate::fixture::{config, foreign, meddle};
+
+#[tokio::test]
+async fn busy_foreign_writer_is_waited_for_then_unavailable() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    let mut foreign = foreign(&store.config().path).await;
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut foreign).await.unwrap();
+
+    let commit = start(1).build();
+    let error = store.commit(commit.clone()).await.unwrap_err();
+    assert!(
+        matches!(error, CommitError::Unavailable { after_ms: Some(1..), .. }),
+        "surely not applied: {error:?}"
+    );
+    assert!(!is_there(&store, &commit).await);
+
+    // A writer that is done within the time to wait is not noticed.
+    let waiting = {
+        let (store, commit) = (store.clone(), commit.clone());
+        tokio::spawn(async move { store.commit(commit).await })
+    };
+    soon("the commit is under way", async || store.queue_depth() == 0).await;
+    sqlx::raw_sql("ROLLBACK").execute(&mut foreign).await.unwrap();
+    waiting.await.unwrap().unwrap();
+    assert!(is_there(&store, &commit).await);
+    assert!(store.is_healthy());
+}
+
+#[tokio::test]
+async fn replaced_or_deleted_file_is_noticed() {
+    for replace in [true, false] {
+        let dir = TempDir::new().unwrap();
+        let store = open(&dir).await;
+        let first = start(1).build();
+        store.commit(first.clone()).await.unwrap();
+        let path = store.config().path.clone();
+        let aside = dir.path().join("aside");
+        std::fs::rename(&path, &aside).unwrap();
+        if replace {
+            std::fs::copy(&aside, &path).unwrap();
+        }
+        let error = store.commit(start(2).build()).await.unwrap_err();
+        assert!(matches!(error, CommitError::Unavailable { .. }), "{error:?}");
+        let source = std::error::Error::source(&error).unwrap().to_string();
+        assert!(source.contains("replaced or deleted"), "{source}");
+        assert!(!store.is_healthy());
+        let read = store.list(&ListQuery { limit: 1, ..ListQuery::default() }).await;
+        assert!(matches!(read, Err(ReadError::Unavailable { .. })), "{read:?}");
+
+        // Put back, it goes on by itself.
+        std::fs::rename(&aside, &path).unwrap();
+        soon("healthy again", async || store.is_healthy()).await;
+        store.commit(start(2).build()).await.unwrap();
+        assert!(is_there(&store, &first).await);
+    }
+}
+
+#[tokio::test]
+async fn deleted_log_is_noticed() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    store.commit(start(1).build()).await.unwrap();
+    std::fs::remove_file(store.config().wal_path()).unwrap();
+    let error = store.commit(start(2).build()).await.unwrap_err();
+    assert!(matches!(error, CommitError::Unavailable { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn newer_schema_under_an_open_store_is_noticed() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    meddle(&store.config().path, "PRAGMA user_version = 1000").await.unwrap();
+    let error = store.commit(start(1).build()).await.unwrap_err();
+    assert!(matches!(error, CommitError::Unavailable { .. }), "{error:?}");
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    assert!(source.contains("schema"), "{source}");
+    assert!(!is_there(&store, &start(1).build()).await);
+}
+
+#[tokio::test]
+async fn events_cannot_be_changed_or_deleted() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    store.commit(start(1).build()).await.unwrap();
+    for sql in [
+        "UPDATE events SET body = '{}'",
+        "UPDATE events SET seq = seq + 1",
+        "DELETE FROM events",
+        "INSERT INTO events (wid, seq, body) SELECT wid, seq, '{}' FROM events",
+        "INSERT INTO events (wid, seq, body) VALUES (4711, 1, '{}')",
+    ] {
+        // Whether or not the meddler looks after foreign keys, the trigger does.
+        let outcome = meddle(&store.config().path, sql).await;
+        assert!(outcome.is_err(), "{sql}");
+    }
+    assert!(is_there(&store, &start(1).build()).await);
+}
+
+#[tokio::test]
+async fn sensitive_values_can_be_erased_beside_their_events() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    let secret = wf_core::state_machine::SensitiveValue {
+        name: "value".to_owned(),
+        salt: "0".repeat(32),
+        value: serde_json::json!("4711"),
+    };
+    let note =
+        wf_core::state_machine::EventBody::ProblemNoted { step_id: None, summary: "x".to_owned() };
+    let commit = start(1).event_with(note, vec![secret]).build();
+    store.commit(commit.clone()).await.unwrap();
+    assert!(is_there(&store, &commit).await);
+    meddle(&store.config().path, "DELETE FROM sensitive_values").await.unwrap();
+    let events = store.events(&commit.next.tenant, &commit.next.id, 0, 10).await.unwrap();
+    assert_eq!(events.len(), 2);
+    assert!(events.iter().all(|event| event.sensitive.is_empty()));
+}
+
+/// Whatever happens to the futures of their callers, commits are there whole or not at all, and the store goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cancelled_futures_are_all_or_none() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    let mut acknowledged = Vec::new();
+    let mut calls = JoinSet::new();
+    for n in 0..400_u32 {
+        let store = store.clone();
+        calls.spawn(async move {
+            let commit = store.commit(start(n).build());
+            // From "before anything happened" to "long done".
+            let patience = std::time::Duration::from_micros(u64::from(n % 40) * 100);
+            match tokio::time::timeout(patience, commit).await {
+                Ok(done) => done.map(|()| Some(n)),
+                Err(_) => Ok(None),
+            }
+        });
+    }
+    while let Some(done) = calls.join_next().await {
+        acknowledged.extend(done.unwrap().unwrap());
+    }
+    store.commit(start(10_000).build()).await.unwrap();
+    let mut there = 0;
+    for n in 0..400 {
+        let is_there = is_there(&store, &start(n).build()).await;
+        there += u32::from(is_there);
+        assert!(is_there || !acknowledged.contains(&n), "{n} was acknowledged");
+    }
+    assert!(there > 0);
+    assert!(store.is_healthy());
+    assert_eq!(store.integrity_check().await.unwrap(), Vec::<String>::new());
+}
+
+const PATH: &str = "WF_LOCAL_TEST_PATH";
+const EACH: u32 = 60;
+
+/// Two processes write one file, and contend for one workflow.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_on_one_file() {
+    let dir = TempDir::new().unwrap();
+    let mut config = config(dir.path().join("store.db"));
+    config.busy_timeout_ms = 10_000;
+    let store = LocalStore::open(config).await.unwrap().store;
+    let shared = shared_start();
+    store.commit(shared.clone()).await.unwrap();
+    let mut other = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "traps::the_other_process", "--ignored", "--nocapture"])
+        .env(PATH, &store.config().path)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let won = write_both(&store, 0).await;
+    let other_done =
+        tokio::task::spawn_blocking(move || other.wait().unwrap().success()).await.unwrap();
+    assert!(other_done);
+    for n in 0..2 * EACH {
+        assert!(is_there(&store, &start(n).build()).await, "{n}");
+    }
+    // Each revision of the contended workflow was taken by one of the two.
+    let seen = load(&store, &shared).await.workflow.unwrap();
+    assert_eq!(seen.revision, u64::from(2 * EACH) + 1);
+    assert!(won <= EACH);
+    let events = store.events(&seen.tenant, &seen.id, 0, 1_000).await.unwrap();
+    assert!(events.iter().zip(1..).all(|(event, seq)| event.seq == seq));
+    assert_eq!(events.len(), usize::try_from(2 * EACH + 1).unwrap());
+    assert_eq!(store.integrity_check().await.unwrap(), Vec::<String>::new());
+}
+
+fn shared_start() -> wf_core::ports::Commit {
+    CommitBuilder::start(
+        &build::tenant("plant"),
+        &build::workflow_id("contended"),
+        &build::user("ann"),
+        at(1),
+    )
+    .build()
+}
+
+/// Starts workflows of its own and adds as many notes to the contended one. Answers how many notes went in at once.
+async fn write_both(store: &LocalStore, from: u32) -> u32 {
+    let mut won = 0;
+    for n in from..from + EACH {
+        store.commit(start(n).build()).await.unwrap();
+        for attempt in 0.. {
+            let current = load(store, &shared_start()).await.workflow.unwrap();
+            let key = format!("{n}");
+            let next = CommitBuilder::next(&current, at(2)).key(&key).note(&key).build();
+            match store.commit(next).await {
+                Ok(()) => {
+                    won += u32::from(attempt == 0);
+                    break;
+                }
+                Err(CommitError::Conflict(_)) => {}
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+    }
+    won
+}
+
+#[test]
+#[ignore = "the other process of two_processes_on_one_file"]
+fn the_other_process() {
+    let path = std::env::var(PATH).expect("only as a part of another test");
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut config = config(path);
+        config.busy_timeout_ms = 10_000;
+        let store = LocalStore::open_existing(config).await.unwrap();
+        write_both(&store, EACH).await;
+        store.close().await;
+    });
+}
+
+/// A reader that never ends its transaction holds the log back; when it is gone the log is cut.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn log_is_cut_when_a_long_reader_is_gone() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    store.commit(start(0).build()).await.unwrap();
+    let mut reader = foreign(&store.config().path).await;
+    sqlx::raw_sql("BEGIN; SELECT count(*) FROM events").execute(&mut reader).await.unwrap();
+    for n in 1..50 {
+        store.commit(start(n).note(&"x".repeat(20_000)).build()).await.unwrap();
+    }
+    let wal = store.config().wal_path();
+    let pinned = std::fs::metadata(&wal).unwrap().len();
+    assert!(pinned > 1_000_000, "{pinned}");
+    soon("the size is known", async || store.wal_bytes() > 0).await;
+    reader.close().await.unwrap();
+    soon("the log is cut", async || std::fs::metadata(&wal).unwrap().len() == 0).await;
+    soon("the size is known", async || store.wal_bytes() == 0).await;
+}
