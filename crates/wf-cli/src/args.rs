@@ -29,7 +29,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) config: ConfigArgs,
     /// Print JSON for programs
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) json: bool,
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -175,8 +175,6 @@ fn last_event(stream: &str) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
     use crate::exit::Exit;
 

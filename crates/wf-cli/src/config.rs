@@ -23,6 +23,7 @@ use layers::{Layers, Sources};
 
 /// Where the configuration comes from; accepted after every subcommand.
 #[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct ConfigArgs {
     /// Configuration file (TOML)
     #[arg(long, global = true, value_name = "FILE", env = "WF_CONFIG", hide_env_values = true)]

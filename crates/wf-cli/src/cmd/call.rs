@@ -14,8 +14,9 @@ use crate::output::{Output, Tone};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   wf-cli call find_work
-  wf-cli call start_workflow --arg procedure_id=pump-inspection --arg assets.pump=PUMP-204 --arg inputs.work_order=WO-1
-  wf-cli call submit_step --arg workflow_id=ID --arg step_id=STEP --arg value=4.2 --arg idempotency_key=my-1
+  wf-cli call find_work --arg query=pump --json
+  wf-cli call start_workflow --arg procedure_id=pump-inspection \\
+    --arg assets.pump=PUMP-204 --arg inputs.work_order=WO-1 --arg idempotency_key=my-key-1
 
 Exit codes: 0 ok, 1 the answer is an error, 2 usage, 3 unavailable (send the same call again).")]
 pub(crate) struct CallArgs {
@@ -121,8 +122,6 @@ fn set(object: &mut Map<String, Value>, path: &str, value: &str) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
-
     use serde_json::json;
 
     use super::*;

@@ -23,12 +23,14 @@ use crate::procedures;
 
 /// Look at everything a server needs
 #[derive(Debug, Args)]
-#[command(after_help = "It changes nothing, and works beside a running server.
-The exit code is 0 when nothing failed, 2 when the configuration cannot be used, 4 when the database is damaged, else 1.
+#[command(
+    after_help = "It changes nothing, and works beside a running server. It reads the whole store.
+Exit codes: 0 nothing failed, 1 something did, 2 the configuration cannot be used, 4 the database is damaged.
 
 Examples:
   wf-cli doctor
-  wf-cli doctor --config checkpoint.toml --json")]
+  wf-cli doctor --config checkpoint.toml --json"
+)]
 pub(crate) struct DoctorArgs {}
 
 /// How a thing is.
@@ -285,8 +287,6 @@ fn clock(now: Timestamp) -> Check {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]

@@ -91,7 +91,10 @@ async fn serve(config: &Config, signals: Signals, output: Output) -> Result<(), 
         let server = Server::bind(http(config), Arc::clone(&engine), Arc::new(probes))
             .await
             .map_err(cannot_listen)?;
-        announce(&server, &found, &loaded, output)?;
+        if announce(&server, &found, &loaded, output).is_err() {
+            // Nobody reads the standard output; that is no reason not to serve.
+            tracing::warn!("the standard output is closed");
+        }
         let work = work::start(work::Parts {
             engine,
             commits: orchestrator.commits(),

@@ -13,8 +13,9 @@ use crate::output::Output;
 /// Bring the database to the schema of this build
 #[derive(Debug, Args)]
 #[command(
-    after_help = "`serve` does so too; run it by itself to see it happen before servers start. A database that is not there is made,
-one that must change is copied first, and one that is newer than this build is refused and stays as it is."
+    after_help = "`serve` does so too; run it by itself to see it happen before servers start.
+A database that is not there is made, and one that must change is copied first.
+One that is newer than this build is refused and stays as it is."
 )]
 pub(crate) struct MigrateArgs {}
 
@@ -30,9 +31,9 @@ pub(crate) struct BackupArgs {
 /// Replace the database with a backup
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Refused while a server has the database. The database that is there stays beside it under another name. The restored
-one gets a new store id, and every asset's next fence is 1,000,000 higher, so that nothing handed out after the backup
-was taken counts any more.
+    after_help = "Refused while a server has the database. The one that is there stays beside it, under another name.
+The restored one gets a new store id, and every asset's next fence is 1,000,000 higher, so that
+nothing handed out after the backup was taken counts any more.
 
 Example:
   wf-cli restore /backup/checkpoint-2026-11-29.db --config checkpoint.toml"
@@ -45,8 +46,8 @@ pub(crate) struct RestoreArgs {
 /// Mark a database that was recovered by other means as restored
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Run it once after a point-in-time recovery of the disk or the file, before a server starts: it does to the
-recovered database what `restore` does to a backup."
+    after_help = "Run it once after a point-in-time recovery of the disk or the file, before a server starts:
+it does to the recovered database what `restore` does to a backup."
 )]
 pub(crate) struct RestoredArgs {}
 

@@ -23,7 +23,9 @@ pub(crate) struct WorkflowArgs {
 #[derive(Debug, Subcommand)]
 enum WorkflowCommand {
     List(ListArgs),
+    /// Show one workflow as it stands
     Show(OneArgs),
+    /// Show what happened to one workflow, oldest first
     History(OneArgs),
     Verify(verify::VerifyArgs),
 }
@@ -45,7 +47,7 @@ struct ListArgs {
     limit: u32,
 }
 
-/// Show one workflow, or what happened to it
+// No doc comment: it would replace those of the subcommands.
 #[derive(Debug, Args)]
 struct OneArgs {
     /// The workflow

@@ -130,8 +130,6 @@ pub(crate) fn nearest<'a>(
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
-
     use std::collections::BTreeSet;
     use std::path::Path;
 

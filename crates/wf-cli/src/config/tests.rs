@@ -1,6 +1,4 @@
 //! The layers against each other, and every kind of slip with the words it gets.
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -97,8 +97,6 @@ fn room(folder: &Path) -> Option<Check> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]

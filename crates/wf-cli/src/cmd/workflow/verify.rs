@@ -12,8 +12,8 @@ use crate::output::{Output, Tone};
 /// Verify hash chains, states and locks
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Checks that every history is gapless and its hash chain unbroken, that replaying it gives the stored
-state, that nothing follows a completed workflow, and that locks agree with states.
+    after_help = "Checks that every history is gapless and its hash chain unbroken, that replaying it gives the
+stored state, that nothing follows a completed workflow, and that locks agree with states.
 The exit code is 4 when something does not hold.
 
 Examples:
