@@ -1,7 +1,5 @@
 //! The policy alone: no engine, no store. What it answers is all there is to test.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use serde_json::json;
 use wf_core::errors::ErrorCode;
 
@@ -115,10 +113,8 @@ fn words_are_taken_as_people_say_them() {
     ] {
         assert_eq!(verdict(step, value, None), says, "{step} {value}");
     }
-    match judge::unknown_step() {
-        Judgement::Reject(refusal) => assert_eq!(refusal.code, ErrorCode::ValidationError),
-        other => panic!("{other:?}"),
-    }
+    let Judgement::Reject(refusal) = judge::unknown_step() else { panic!("not refused") };
+    assert_eq!(refusal.code, ErrorCode::ValidationError);
 }
 
 #[test]
