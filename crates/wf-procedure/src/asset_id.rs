@@ -46,13 +46,13 @@ impl IdForm {
         match self {
             Self::Numbered { prefix, digits_max, leading_zeros } => {
                 let said = letters(raw);
-                let called = say.wordings().map(letters);
-                let digits = std::iter::once(letters(prefix))
-                    .chain(called)
-                    .filter(|start| !start.is_empty())
-                    .find_map(|start| said.strip_prefix(start.as_str()).map(str::to_owned))
-                    .unwrap_or(said);
-                let number = number(&digits, *digits_max, *leading_zeros)?;
+                // "BAL-12", "balance 12" and "12" all name one balance: what is left after one of the words must be a
+                // number, so the order in which they are tried does not matter.
+                let number = std::iter::once(letters(prefix))
+                    .chain(say.wordings().map(letters))
+                    .chain(std::iter::once(String::new()))
+                    .filter_map(|start| said.strip_prefix(start.as_str()))
+                    .find_map(|digits| number(digits, *digits_max, *leading_zeros))?;
                 let id = AssetId::parse(&format!("{prefix}{number}")).ok()?;
                 let say = words::map(say, |w| format!("{w} {number}"));
                 Some(Named { id, say })

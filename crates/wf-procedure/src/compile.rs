@@ -58,6 +58,7 @@ pub(crate) fn compile(document: &Document, problems: &mut Problems) -> Option<Ru
     let blocks = blocks::default(document.blocks.as_ref(), problems)?;
     let steps: Vec<StepRule> = steps::compile(document, &scope, &blocks, problems);
     steps::reasons_are_there(document, &steps, &reasons, problems);
+    steps::used_by_few(document, &steps, problems);
     let results = results(document, &scope, problems);
     let notify = notify(document, problems);
     let timezone = timezone(document, problems);

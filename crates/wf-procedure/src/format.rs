@@ -306,6 +306,7 @@ pub(crate) struct Reason {
 
 /// One item of the procedure.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct Step {
     /// Its id.
     pub(crate) id: Located<Id>,

@@ -186,7 +186,7 @@ fn read_back(step: &StepRule, out_of_range: bool, spoken: &Text) -> Option<Text>
     };
     asks.then(|| {
         words::compose(&[&step.say, spoken], |w| match w {
-            [what, value] => format!("{}: {value}.", words::sentence(what)),
+            [what, value] => format!("{}: {value}. Is that right?", words::sentence(what)),
             _ => String::new(),
         })
     })

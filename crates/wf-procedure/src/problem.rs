@@ -81,6 +81,10 @@ impl Problems {
         }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

@@ -14,5 +14,35 @@ pub fn json_schema() -> Value {
         "description".to_owned(),
         Value::from("A procedure of Checkpoint, format checkpoint/procedure/v1."),
     );
-    schema.to_value()
+    let mut schema = schema.to_value();
+    without_null(&mut schema);
+    schema
+}
+
+/// Optional keys may be left out; an empty value is a problem, so `null` is not offered. Formats of integers (`uint32`)
+/// are no JSON Schema.
+fn without_null(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(without_null),
+        Value::Object(map) => {
+            map.remove("format");
+            if let Some(Value::Array(types)) = map.get_mut("type") {
+                types.retain(|t| t != "null");
+                if let [only] = types.as_slice() {
+                    let only = only.clone();
+                    map.insert("type".to_owned(), only);
+                }
+            }
+            if let Some(Value::Array(options)) = map.get_mut("anyOf") {
+                options.retain(|o| o.get("type") != Some(&Value::from("null")));
+                if let [Value::Object(only)] = options.as_slice() {
+                    let only = only.clone();
+                    map.remove("anyOf");
+                    map.extend(only);
+                }
+            }
+            map.values_mut().for_each(without_null);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }

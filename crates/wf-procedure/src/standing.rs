@@ -83,7 +83,8 @@ impl<'a> Standing<'a> {
                 broken: broken.then(|| rules.expression_failed.clone()),
                 required: step.required,
                 settled,
-                open: turn && *applies == Applies::Yes && ready.is_ok(),
+                // A broken step is asked for, too: submitting it is what makes the block.
+                open: broken || (turn && *applies == Applies::Yes && ready.is_ok()),
             }
         });
         Plan { steps: steps.collect() }

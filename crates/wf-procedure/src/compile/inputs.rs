@@ -23,7 +23,13 @@ pub(super) fn compile(
         problems.add(node.at, "inputs is not a JSON Schema of type object", hint);
         return None;
     }
+    let mut inputs = properties(node, &json, problems);
+    order(&mut inputs, &json, node, problems);
+    let before = problems.len();
     no_outside_references(node, problems);
+    if problems.len() > before {
+        return None;
+    }
     let validator = match jsonschema::draft202012::options().offline().build(&json) {
         Ok(validator) => validator,
         Err(error) => {
@@ -32,16 +38,15 @@ pub(super) fn compile(
             let segments: Vec<String> =
                 path.split('/').map(|s| s.replace("~1", "/").replace("~0", "~")).collect();
             let at = node.deepest(segments.iter().map(String::as_str)).at;
-            problems.add(
-                at,
-                format!("not a JSON Schema: {error}"),
-                "see https://json-schema.org/understanding-json-schema",
-            );
+            let hint = if segments.last().is_some_and(|s| s == "type") {
+                "a type is string, number, integer, boolean, array, object or null"
+            } else {
+                "see https://json-schema.org/understanding-json-schema"
+            };
+            problems.add(at, format!("not a JSON Schema: {error}"), hint);
             return None;
         }
     };
-    let mut inputs = properties(node, &json, problems);
-    order(&mut inputs, &json, node, problems);
     Some(InputRules { validator, inputs })
 }
 

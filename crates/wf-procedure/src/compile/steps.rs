@@ -150,6 +150,21 @@ fn skip(step: &Step, required: bool, problems: &mut Problems) -> SkipRule {
     }
 }
 
+/// A correction flags the steps that used the old value in its own commit, which holds so many.
+const USED_BY_MAX: usize = wf_core::limits::EVENTS_MAX - 3;
+
+/// Notes steps that too many others look at.
+pub(super) fn used_by_few(document: &Document, rules: &[StepRule], problems: &mut Problems) {
+    for (index, step) in document.steps.value.iter().enumerate() {
+        let count = rules.iter().filter(|r| r.uses.contains(&index)).count();
+        if count > USED_BY_MAX {
+            let message = format!("{count} later steps look at step \"{}\"", step.id.value.0);
+            let hint = format!("at most {USED_BY_MAX} can be checked again after a correction");
+            problems.add(step.id.at, message, hint);
+        }
+    }
+}
+
 /// Steps that are skipped with a reason need reasons to choose from.
 pub(super) fn reasons_are_there(
     document: &Document,

@@ -13,8 +13,14 @@ use crate::problem::{did_you_mean, one_of};
 
 /// Longest expression, in characters.
 pub(crate) const EXPRESSION_CHARS_MAX: usize = 1_000;
-/// Deepest nesting of an expression.
-const DEPTH_MAX: u16 = 32;
+/// Deepest nesting of brackets.
+const BRACKETS_MAX: usize = 24;
+/// Deepest nesting of what the parser recognises; brackets are only some of it.
+const PARSER_DEPTH_MAX: u16 = 256;
+/// Deepest tree that is evaluated, on whichever thread asks.
+const TREE_DEPTH_MAX: usize = 100;
+/// Stack of the thread that parses; pages are used only as far as it grows.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
 
 /// A step as expressions may refer to it.
 #[derive(Debug, Clone)]
@@ -70,16 +76,37 @@ impl Fault {
 
 impl Expression {
     /// Reads and checks an expression that must have the type `expected`.
+    ///
+    /// The parser recurses with frames of tens of kilobytes in a debug build: thirty brackets overflow the two
+    /// megabytes of an ordinary thread. So the length and the nesting are bounded first, and the work is done on a thread
+    /// whose stack holds any text within those bounds. A panic of the parser ends that thread only.
     pub(crate) fn check(source: &str, expected: Type, scope: &Scope<'_>) -> Result<Self, Fault> {
         if source.chars().count() > EXPRESSION_CHARS_MAX {
             let hint = format!("an expression has at most {EXPRESSION_CHARS_MAX} characters");
             return Err(Fault::new(0, "the expression is too long", hint));
         }
+        if let Some(offset) = too_many_brackets(source) {
+            return Err(too_deep(offset));
+        }
+        let failed =
+            || Fault::new(0, "the expression could not be looked at", "write it more simply");
+        std::thread::scope(|threads| {
+            std::thread::Builder::new()
+                .name("expression".to_owned())
+                .stack_size(STACK_BYTES)
+                .spawn_scoped(threads, || Self::check_here(source, expected, scope))
+                .map_err(|_| failed())
+                .and_then(|thread| thread.join().unwrap_or_else(|_| Err(failed())))
+        })
+    }
+
+    fn check_here(source: &str, expected: Type, scope: &Scope<'_>) -> Result<Self, Fault> {
         let (tree, places) = cel::parser::Parser::new()
-            .max_recursion_depth(DEPTH_MAX)
+            .max_recursion_depth(PARSER_DEPTH_MAX)
             .parse_with_source_info(source)
             .map_err(|errors| syntax_fault(source, &errors))?;
-        let mut checker = Checker { scope, source, places, uses: BTreeSet::new(), each: None };
+        let mut checker =
+            Checker { scope, source, places, uses: BTreeSet::new(), each: None, depth: 0 };
         let (root, found) = checker.lower(&tree)?;
         if found != expected {
             let message = format!("this is {}", found.what());
@@ -88,6 +115,27 @@ impl Expression {
         }
         Ok(Self { source: source.to_owned(), root, uses: checker.uses })
     }
+}
+
+/// Where the brackets are nested deeper than allowed; those inside quotes count, too.
+fn too_many_brackets(source: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    source.chars().position(|c| {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > BRACKETS_MAX
+    })
+}
+
+fn too_deep(offset: usize) -> Fault {
+    Fault::new(
+        offset,
+        "the expression is nested too deeply",
+        "write it more simply, or split the step",
+    )
 }
 
 /// The first error of the parser, with the line and column turned into an offset.
@@ -99,7 +147,17 @@ fn syntax_fault(source: &str, errors: &cel::ParseErrors) -> Fault {
     let column = usize::try_from(first.pos.1).unwrap_or(1).max(1);
     let before: usize =
         source.split_inclusive('\n').take(line - 1).map(|l| l.chars().count()).sum();
-    let message: String = first.msg.replace(['\n', '\r'], " ").chars().take(120).collect();
+    // The parser lists every token it would have taken; what it found is what helps.
+    let found = first.msg.split(" expecting ").next().unwrap_or_default();
+    let found = found.trim_start_matches("Syntax error: ");
+    if found.contains("Recursion limit") {
+        return too_deep(0);
+    }
+    let message = if found.contains("'<EOF>'") {
+        "it ends too early".to_owned()
+    } else {
+        crate::words::cut(&found.replace(['\n', '\r'], " "), 120)
+    };
     Fault::new(
         before + column - 1,
         format!("not a CEL expression: {message}"),
@@ -116,6 +174,8 @@ struct Checker<'a> {
     uses: BTreeSet<usize>,
     /// The variable of the quantifier around, when there is one.
     each: Option<String>,
+    /// How deep in the tree it is.
+    depth: usize,
 }
 
 const CAN: &str =
@@ -132,6 +192,16 @@ impl Checker<'_> {
     }
 
     fn lower(&mut self, node: &IdedExpr) -> Lowered {
+        if self.depth >= TREE_DEPTH_MAX {
+            return Err(too_deep(self.offset(node.id)));
+        }
+        self.depth += 1;
+        let lowered = self.lower_node(node);
+        self.depth -= 1;
+        lowered
+    }
+
+    fn lower_node(&mut self, node: &IdedExpr) -> Lowered {
         match &node.expr {
             Cel::Literal(literal) => self.literal(node.id, literal),
             Cel::Ident(name) => self.name(node.id, name),
@@ -224,8 +294,23 @@ impl Checker<'_> {
         }
         match self.which_step(operand)? {
             Some(which) => self.of_step(id, which, &select.field, select.test),
-            None => Err(self.fault(id, format!("\".{}\" of what?", select.field), CAN)),
+            None => Err(self.no_such_name(id, operand, &select.field)),
         }
+    }
+
+    /// What to say about a chain of names that means nothing: the root is most likely misspelt.
+    fn no_such_name(&self, id: u64, operand: &IdedExpr, field: &str) -> Fault {
+        let mut node = operand;
+        while let Cel::Select(select) = &node.expr {
+            node = &select.operand;
+        }
+        if let Cel::Ident(root) = &node.expr
+            && !matches!(root.as_str(), "steps" | "inputs" | "assets")
+        {
+            let message = format!("\"{root}\" is not known");
+            return self.fault(node.id, message, self.hint_for_name(root));
+        }
+        self.fault(id, format!("there is nothing called \"{field}\" here"), CAN)
     }
 
     /// The step that `steps.x` or `steps["x"]` or `steps[id]` means.
