@@ -65,6 +65,12 @@ pub(super) const STAGES: &[Stage] = &[
         run: generated,
     },
     Stage {
+        name: "tour",
+        what: "the commands of the README print what it shows",
+        slow: false,
+        run: tour,
+    },
+    Stage {
         name: "outside",
         what: "official Python and TypeScript clients drive the binary",
         slow: true,
@@ -80,6 +86,9 @@ const GOLDEN: &str = "golden.txt";
 
 /// Entry point of the tests with foreign clients; gets the path of the binary.
 const OUTSIDE: &str = "tests/outside/run.sh";
+
+/// Entry point of the README's tour; gets the path of the binary.
+const TOUR: &str = "tests/tour/run.sh";
 
 fn lock(root: &Path) -> Result<bool, Fault> {
     Run::cargo(root, &["metadata", "--locked", "--format-version", "1", "--all-features"])
@@ -189,12 +198,21 @@ fn same(tree: &Tree, path: &str, printed: &str, command: &str) -> bool {
     false
 }
 
+fn tour(root: &Path) -> Result<bool, Fault> {
+    with_the_binary(root, TOUR)
+}
+
 fn outside(root: &Path) -> Result<bool, Fault> {
+    with_the_binary(root, OUTSIDE)
+}
+
+/// Runs a script with the path of the binary.
+fn with_the_binary(root: &Path, script: &str) -> Result<bool, Fault> {
     if !build(root)? {
         return Ok(false);
     }
     let program = binary(root, "wf-cli");
-    Run::new(root, "bash", &[OUTSIDE, &program.to_string_lossy()]).succeeds()
+    Run::new(root, "bash", &[script, &program.to_string_lossy()]).succeeds()
 }
 
 /// Where cargo puts a binary of the dev profile.
