@@ -60,7 +60,7 @@ impl Default for Arguments {
 }
 
 const CALL: &str = "tools/call";
-const ARGUMENTS: &str = "/params/arguments/";
+const ARGUMENTS: &str = "/params/arguments";
 
 /// Reads the message of a body.
 pub(crate) fn read(bytes: &[u8]) -> Result<Message, RpcFault> {
@@ -71,15 +71,20 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Message, RpcFault> {
     };
     match parse_strict(bytes, limits) {
         Ok(value) => message(value),
-        Err(error @ StrictError::Syntax { .. }) => {
-            Err(RpcFault::new(None, RpcKind::Parse, error.to_string()))
-        }
         Err(error) => {
             let inside = error.path().and_then(|path| path.strip_prefix(ARGUMENTS));
             let salvaged = inside.and_then(|path| salvage::read(bytes, path, &error));
+            let kind = match error {
+                StrictError::Syntax { .. } => RpcKind::Parse,
+                StrictError::TooLarge { .. }
+                | StrictError::TooDeep { .. }
+                | StrictError::DuplicateKey { .. }
+                | StrictError::NumberOutOfRange { .. }
+                | StrictError::PrivateKey { .. } => RpcKind::InvalidRequest,
+            };
             salvaged
                 .map(Message::Request)
-                .ok_or_else(|| RpcFault::new(None, RpcKind::InvalidRequest, error.to_string()))
+                .ok_or_else(|| RpcFault::new(None, kind, error.to_string()))
         }
     }
 }

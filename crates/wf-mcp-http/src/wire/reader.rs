@@ -1,7 +1,7 @@
 //! Takes single arguments out of the object that a client sent, by the tool table, and says precisely what is wrong.
 //!
-//! A VALIDATION_ERROR names the argument (`field`), the rule and, where there is a list, what is `valid`. An optional
-//! argument that is null or an empty string counts as absent: models fill in what they do not know that way.
+//! A VALIDATION_ERROR names the argument (`field`), the rule and, where there is a list, what is `valid`. Nothing is
+//! guessed: null is no way to leave an argument out, and an empty key is no missing key.
 
 use std::collections::BTreeMap;
 
@@ -30,11 +30,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn present(&self, name: &str) -> Option<&'a Value> {
-        let value = self.map.get(name)?;
-        (!value.is_null() && value.as_str() != Some("")).then_some(value)
-    }
-
     fn missing(&self, name: &str) -> Rejection {
         let required: Vec<_> =
             self.spec.params.iter().filter(|p| p.required).map(|p| p.name).collect();
@@ -43,7 +38,7 @@ impl<'a> Reader<'a> {
 
     /// A text, bounded as the table says.
     pub(crate) fn text(&self, name: &str) -> Result<Option<&'a str>, Rejection> {
-        let Some(value) = self.present(name) else {
+        let Some(value) = self.map.get(name) else {
             return Ok(None);
         };
         let Value::String(text) = value else {
@@ -66,7 +61,11 @@ impl<'a> Reader<'a> {
 
     /// A text that must be there.
     pub(crate) fn required_text(&self, name: &str) -> Result<&'a str, Rejection> {
-        self.text(name)?.ok_or_else(|| self.missing(name))
+        let text = self.text(name)?.ok_or_else(|| self.missing(name))?;
+        if text.is_empty() {
+            return Err(Rejection::invalid(name, "must not be empty"));
+        }
+        Ok(text)
     }
 
     /// An identifier.
@@ -113,7 +112,7 @@ impl<'a> Reader<'a> {
 
     /// An object; empty when absent.
     pub(crate) fn object(&self, name: &str) -> Result<Map<String, Value>, Rejection> {
-        let Some(value) = self.present(name) else {
+        let Some(value) = self.map.get(name) else {
             return Ok(Map::new());
         };
         let Value::Object(map) = value else {

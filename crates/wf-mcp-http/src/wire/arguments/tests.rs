@@ -39,7 +39,7 @@ fn submit(extra: Value) -> Value {
 
 #[test]
 fn a_change_carries_key_operation_and_arguments_as_sent() {
-    let sent = submit(json!({"value": "4.20", "unit": null, "idempotency_key": "k-1"}));
+    let sent = submit(json!({"value": "4.20", "idempotency_key": "k-1"}));
     let Ok(Asked::Change(call)) = asked("submit_step", sent.clone()) else { panic!() };
     assert_eq!(call.operation, "submit_step");
     assert_eq!(Some(&call.arguments), sent.as_object());
@@ -50,17 +50,15 @@ fn a_change_carries_key_operation_and_arguments_as_sent() {
 }
 
 #[test]
-fn null_and_empty_count_as_absent_where_nothing_is_required() {
-    let Ok(Asked::GetStatus(query)) =
-        asked("get_status", json!({"workflow_id": "", "asset_id": null, "detail": ""}))
-    else {
-        panic!()
-    };
-    assert_eq!(query, GetStatus::default());
-    assert_eq!(
-        refused("finish_workflow", json!({"workflow_id": "w", "result": ""})).1,
-        "is required"
-    );
+fn null_and_empty_are_not_taken_for_absent() {
+    let null = json!({"workflow_id": null});
+    assert_eq!(refused("get_status", null).1, "must be a string, not null");
+    assert_eq!(refused("get_status", json!({"workflow_id": ""})).0, "workflow_id");
+    assert_eq!(refused("submit_step", submit(json!({"idempotency_key": ""}))).0, "idempotency_key");
+    let start = json!({"procedure_id": "p", "assets": null});
+    assert_eq!(refused("start_workflow", start).1, "must be an object, not null");
+    let empty = json!({"workflow_id": "w", "step_id": "s", "value": ""});
+    assert_eq!(refused("check_value", empty).1, "must not be empty");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The message around arguments that were refused: enough of it to answer the call.
 //!
 //! Only typed fields are taken, never a free JSON value: a lenient reader may be tricked by exactly what was refused.
+//! What is no JSON to the lenient reader either ends here; what only the strict one refuses (a lone surrogate, for
+//! example, is grammatical JSON by RFC 8259 section 8.2) is a fault of the arguments.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -70,7 +72,11 @@ pub(super) fn read(bytes: &[u8], path: &str, error: &StrictError) -> Option<Requ
         method: around.method,
         params: Some(params),
         arguments: Arguments::Unsafe {
-            field: path.replace('/', "."),
+            field: if path.is_empty() {
+                "arguments".to_owned()
+            } else {
+                path.trim_start_matches('/').replace('/', ".")
+            },
             rule: rule(error).to_owned(),
         },
     })
@@ -84,6 +90,7 @@ fn rule(error: &StrictError) -> &'static str {
         }
         StrictError::TooDeep { .. } => "must not be nested deeper than 32 levels",
         StrictError::PrivateKey { .. } => "has a reserved name",
-        StrictError::TooLarge { .. } | StrictError::Syntax { .. } => "must be valid JSON",
+        StrictError::Syntax { .. } => "must be Unicode: it has half of a surrogate pair",
+        StrictError::TooLarge { .. } => "must be smaller",
     }
 }

@@ -104,6 +104,8 @@ fn unsafe_arguments_of_a_sound_call_are_the_tools_business() {
         (r#"{"x":{"n":9007199254740993}}"#.to_owned(), "x.n"),
         (r#"{"$serde_json::private::RawValue":"1"}"#.to_owned(), "$serde_json::private::RawValue"),
         (format!(r#"{{"d":{deep}}}"#), "d"),
+        (r#"{"a":{"b":"\ud800"}}"#.to_owned(), "a.b"),
+        (r#"{"\udfff":1}"#.to_owned(), "arguments"),
     ];
     for (arguments, field) in cases {
         let body = format!(
@@ -121,6 +123,16 @@ fn unsafe_arguments_of_a_sound_call_are_the_tools_business() {
 }
 
 #[test]
+fn arguments_that_are_no_json_at_all_are_a_parse_error() {
+    for bad in ["{\"a\":NaN}", "{\"a\":01}", "{\"a\":1,}", "{\"a\":\"\u{1}\"}", "{\"a\":'b'}"] {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{bad}}}}}"#
+        );
+        assert_eq!(refused(&body), (-32700, None), "{body}");
+    }
+}
+
+#[test]
 fn unsafe_arguments_of_an_unsound_message_are_refused() {
     let bad = r#""arguments":{"a":1,"a":2}"#;
     for body in [
@@ -129,6 +141,7 @@ fn unsafe_arguments_of_an_unsound_message_are_refused() {
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"name":"t",{bad}}}}}"#),
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t",{bad},"name":"u"}}}}"#),
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{},"arguments":{}}}"#.to_owned(),
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t",{bad}}},,}}"#),
     ] {
         assert_eq!(refused(&body).0, -32600, "{body}");
     }
