@@ -2,6 +2,7 @@
 
 mod attempt;
 pub mod call;
+mod check;
 mod commit;
 mod dispatch;
 mod execute;
@@ -9,6 +10,7 @@ mod find;
 mod ledger;
 pub mod policies;
 mod status;
+mod twin;
 pub mod verify;
 
 use std::sync::Arc;

@@ -1,19 +1,22 @@
 //! What the engine needs from the world. All ports are object-safe and have no default methods.
 
 pub mod ambient;
+pub mod leases;
 pub mod notification;
 pub mod orchestrator;
 pub mod records;
 pub mod storage;
 
 pub use ambient::{ClockPort, IdPort};
+pub use leases::{
+    Claim, ClaimedDeadline, ClaimedStream, Deadline, DeadlineChange, LeaseToken, OutboxQuery,
+    OutboxRow, OutboxState, OutboxStatus, Settled, Settlement,
+};
 pub use notification::{DeliveryError, Message, NotificationPort};
 pub use orchestrator::OrchestratorPort;
 pub use records::{
-    Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Conflict, Cursor, Deadline,
-    DeadlineChange, DefinitionError, LeaseToken, LedgerKey, LedgerRow, ListQuery, LoadQuery,
-    OpenError, OutboxQuery, OutboxRow, OutboxState, OutboxStatus, Page, ReadError, Recent,
-    SettleError, Settled, Settlement, Snapshot, StoreIdentity, Swept,
+    Commit, CommitError, Conflict, Cursor, DefinitionError, LedgerKey, LedgerRow, ListQuery,
+    LoadQuery, OpenError, Page, ReadError, Recent, SettleError, Snapshot, StoreIdentity, Swept,
 };
 pub use storage::StorageBackendPort;
 

@@ -1,25 +1,24 @@
 //! One attempt at a mutating call: read, judge the ledger, decide, build the result, commit.
 
+mod build;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use wf_idempotency::{LedgerEntry, Verdict as Judged, judge};
+use wf_idempotency::{Verdict as Judged, judge};
 
 use crate::errors::ErrorCode;
 use crate::locks::LockRow;
 use crate::models::{AssetId, Cause, Principal, Timestamp, Workflow, WorkflowId};
 use crate::policy::DomainPolicyPort;
-use crate::ports::{Commit, IdPort, LedgerKey, LedgerRow, LoadQuery, Snapshot};
-use crate::state_machine::chain::{self, Tip};
-use crate::state_machine::notices::notices;
+use crate::ports::{IdPort, LedgerKey, LedgerRow, LoadQuery, Snapshot};
 use crate::state_machine::{
-    Command, CommandKind, Decision, Facts, LockFact, Rejection, Unrecorded, Verdict, decide, room,
+    Command, Decision, Facts, LockFact, Rejection, Unrecorded, Verdict, decide,
 };
 use crate::view::{Fault, Frame, shape};
 
 use super::call::{Call, Reply, Request};
-use super::commit::Committed;
 use super::execute::Refused;
 use super::{Engine, ledger, unreadable};
 
@@ -287,79 +286,6 @@ impl Attempting<'_> {
         }
     }
 
-    /// Everything of the commit, the result included.
-    fn build(
-        &self,
-        decision: Decision,
-        state: Option<&Workflow>,
-        policy: &dyn DomainPolicyPort,
-        frame: &Frame<'_>,
-        now: Timestamp,
-    ) -> Result<Made, Refused> {
-        let unwritable = |error: &dyn std::fmt::Display| {
-            Rejection::new(ErrorCode::Internal, error.to_string(), Fault::Internal)
-        };
-        let tenant = &self.principal.tenant;
-        let tip = state.map_or_else(|| Tip::origin(tenant, self.workflow_id.clone()), Tip::of);
-        let expected = tip.seq;
-        let Decision { outcome, drafts, locks, warnings } = decision;
-        let (events, next) =
-            chain::append(state.cloned(), tip, drafts, self.principal, &self.cause, now)
-                .map_err(|error| unwritable(&error))?;
-        let next = next.ok_or_else(|| unwritable(&"a history must begin with a start"))?;
-        room(&next)?;
-        let seq = next.revision;
-        let mut parts = shape::workflow(frame, &next, Some(policy));
-        if !warnings.is_empty() {
-            let said: Vec<&str> = warnings.iter().map(|w| frame.words.text(w)).collect();
-            parts.insert("warnings".to_owned(), Value::from(said));
-        }
-        let sayings = super::commit::sayings(outcome, &events, &next, policy, &frame.words);
-        let reply = frame.reply(outcome, &sayings, parts);
-        let result =
-            wf_idempotency::canonical_string(&reply.body).map_err(|error| unwritable(&error))?;
-        let row = LedgerRow {
-            key: self.ledger_key(self.cause.key.clone()),
-            entry: LedgerEntry {
-                operation: self.call.operation.to_owned(),
-                fingerprint: self.cause.fingerprint,
-                result_version: RESULT_VERSION,
-                result,
-                created_at_ms: now.as_ms(),
-                expires_at_ms: None,
-            },
-            workflow_id: next.id.clone(),
-            seq,
-            fields: ledger::fields(self.call, frame.store_id),
-        };
-        let outbox = notices(&events, &next, policy);
-        Ok(Made {
-            commit: Commit {
-                next,
-                expected,
-                events,
-                ledger: row,
-                replaces: None,
-                locks,
-                outbox,
-                deadlines: Vec::new(),
-            },
-            reply,
-        })
-    }
-
-    async fn write(&self, made: Made, replaces: Option<LedgerRow>) -> Result<Attempt, Refused> {
-        let Made { mut commit, reply } = made;
-        commit.replaces = replaces;
-        match self.engine.commit(&commit).await? {
-            Committed::Done => {
-                self.engine.parts.orchestrator.committed(&commit.next).await;
-                Ok(answered(reply))
-            }
-            Committed::Again => Ok(Attempt::Again),
-        }
-    }
-
     async fn unrecorded(
         &self,
         unrecorded: &Unrecorded,
@@ -367,7 +293,7 @@ impl Attempting<'_> {
         policy: &dyn DomainPolicyPort,
     ) -> Result<Attempt, Refused> {
         if let Unrecorded::HeldBy { workflow_id, asset } = unrecorded {
-            let held = super::status::Held { workflow_id, asset, locks: &snapshot.locks };
+            let held = super::twin::Held { workflow_id, asset, locks: &snapshot.locks };
             return self.engine.held(self.principal, self.call, &self.cause, &held, policy).await;
         }
         let frame = self.engine.frame(Some(policy), &self.call.meta);
@@ -379,15 +305,6 @@ impl Attempting<'_> {
         }
         Ok(answered(frame.reply(outcome, &[saying], parts)))
     }
-}
-
-/// Version of the stored result's shape; it only grows by optional keys.
-const RESULT_VERSION: u16 = 1;
-
-/// A commit and the answer it stores.
-pub(super) struct Made {
-    commit: Commit,
-    reply: Reply,
 }
 
 /// What the ledger says.
@@ -403,51 +320,4 @@ fn lock_facts(rows: &[LockRow]) -> BTreeMap<AssetId, LockFact> {
             (row.asset_id.clone(), LockFact { fence: row.fence, workflow_id })
         })
         .collect()
-}
-
-impl Request {
-    /// The workflow that the call names; none for a start.
-    #[must_use]
-    pub const fn workflow_id(&self) -> Option<&WorkflowId> {
-        match self {
-            Self::Start { .. } => None,
-            Self::SubmitStep { workflow_id, .. }
-            | Self::CorrectStep { workflow_id, .. }
-            | Self::SkipStep { workflow_id, .. }
-            | Self::ReportProblem { workflow_id, .. }
-            | Self::ResolveBlock { workflow_id, .. }
-            | Self::ReleaseLock { workflow_id, .. }
-            | Self::Finish { workflow_id, .. } => Some(workflow_id),
-        }
-    }
-
-    /// The command that it asks for.
-    fn command(&self, id: &WorkflowId) -> CommandKind {
-        match self.clone() {
-            Self::Start { assets, inputs, .. } => {
-                CommandKind::Start { workflow_id: id.clone(), assets, inputs }
-            }
-            Self::SubmitStep { step_id, value, .. } => CommandKind::SubmitStep { step_id, value },
-            Self::CorrectStep { step_id, value, reason_code, .. } => {
-                CommandKind::CorrectStep { step_id, value, reason_code }
-            }
-            Self::SkipStep { step_id, reason_code, note, .. } => {
-                CommandKind::SkipStep { step_id, reason_code, note }
-            }
-            Self::ReportProblem { summary, severity, step_id, .. } => CommandKind::ReportProblem {
-                summary,
-                severity: severity.unwrap_or(crate::models::Severity::Low),
-                step_id,
-            },
-            Self::ResolveBlock { block_id, decision, comment, .. } => {
-                CommandKind::ResolveBlock { block_id, decision, comment }
-            }
-            Self::ReleaseLock { asset_id, reason, .. } => {
-                CommandKind::ReleaseLock { asset_id, reason }
-            }
-            Self::Finish { result, note, confirm_token, .. } => {
-                CommandKind::Finish { result, note, confirm_token }
-            }
-        }
-    }
 }

@@ -9,8 +9,8 @@ use crate::errors::ErrorCode;
 use crate::models::{
     AssetId, BlockId, DecisionId, Locale, ReasonCode, ResultId, Severity, StepId, WorkflowId,
 };
-use crate::state_machine::Outcome;
 use crate::state_machine::command::SubmittedValue;
+use crate::state_machine::{CommandKind, Outcome};
 
 /// Request metadata that is no argument.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -192,4 +192,51 @@ pub struct Reply {
     pub speech: String,
     /// The object, RFC 8785 order.
     pub body: Value,
+}
+
+impl Request {
+    /// The workflow that the call names; none for a start.
+    #[must_use]
+    pub const fn workflow_id(&self) -> Option<&WorkflowId> {
+        match self {
+            Self::Start { .. } => None,
+            Self::SubmitStep { workflow_id, .. }
+            | Self::CorrectStep { workflow_id, .. }
+            | Self::SkipStep { workflow_id, .. }
+            | Self::ReportProblem { workflow_id, .. }
+            | Self::ResolveBlock { workflow_id, .. }
+            | Self::ReleaseLock { workflow_id, .. }
+            | Self::Finish { workflow_id, .. } => Some(workflow_id),
+        }
+    }
+
+    /// The command that it asks for.
+    pub(super) fn command(&self, id: &WorkflowId) -> CommandKind {
+        match self.clone() {
+            Self::Start { assets, inputs, .. } => {
+                CommandKind::Start { workflow_id: id.clone(), assets, inputs }
+            }
+            Self::SubmitStep { step_id, value, .. } => CommandKind::SubmitStep { step_id, value },
+            Self::CorrectStep { step_id, value, reason_code, .. } => {
+                CommandKind::CorrectStep { step_id, value, reason_code }
+            }
+            Self::SkipStep { step_id, reason_code, note, .. } => {
+                CommandKind::SkipStep { step_id, reason_code, note }
+            }
+            Self::ReportProblem { summary, severity, step_id, .. } => CommandKind::ReportProblem {
+                summary,
+                severity: severity.unwrap_or(Severity::Low),
+                step_id,
+            },
+            Self::ResolveBlock { block_id, decision, comment, .. } => {
+                CommandKind::ResolveBlock { block_id, decision, comment }
+            }
+            Self::ReleaseLock { asset_id, reason, .. } => {
+                CommandKind::ReleaseLock { asset_id, reason }
+            }
+            Self::Finish { result, note, confirm_token, .. } => {
+                CommandKind::Finish { result, note, confirm_token }
+            }
+        }
+    }
 }

@@ -1,20 +1,17 @@
 //! `get_status` and `check_value`, and whose workflow it is that holds an asset.
 
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 
 use crate::errors::ErrorCode;
 use crate::limits::{HISTORY_SHOWN_MAX, OPEN_WORKFLOWS_MAX};
-use crate::locks::LockRow;
-use crate::models::{AssetId, Cause, Principal, Text, Workflow, WorkflowId};
-use crate::policy::{Accepted, DomainPolicyPort, Judgement, Offered};
+use crate::models::{AssetId, Principal, Workflow, WorkflowId};
+use crate::policy::DomainPolicyPort;
 use crate::ports::{LoadQuery, Recent, Snapshot};
 use crate::state_machine::{Outcome, Rejection};
 use crate::view::shape::{self, Candidate};
-use crate::view::{Ask, Done, Fault, Frame, Rule, Saying, Stand, next};
+use crate::view::{Ask, Fault, Frame, Rule, Saying, Stand, next};
 
-use super::attempt::Attempt;
-use super::call::{Call, CallMeta, CheckValue, Detail, GetStatus, Reply, Request};
-use super::execute::Refused;
+use super::call::{CallMeta, Detail, GetStatus, Reply};
 use super::{Engine, candidate_parts, unreadable};
 
 /// Unknown, or another tenant's: the same answer.
@@ -24,13 +21,6 @@ pub(super) fn not_found() -> Rejection {
         "there is no workflow with this id; find_work lists yours",
         Fault::WorkflowNotFound,
     )
-}
-
-/// An asset that a start asked for and another workflow holds.
-pub(super) struct Held<'a> {
-    pub(super) workflow_id: &'a WorkflowId,
-    pub(super) asset: &'a Text,
-    pub(super) locks: &'a [LockRow],
 }
 
 impl Engine {
@@ -197,83 +187,6 @@ impl Engine {
         Ok(frame.reply(Outcome::View, &sayings, parts))
     }
 
-    /// Answers `check_value`: what recording the value would say. Nothing is recorded.
-    pub async fn check_value(
-        &self,
-        principal: &Principal,
-        query: &CheckValue,
-        meta: &CallMeta,
-    ) -> Reply {
-        match self.check(principal, query, meta).await {
-            Ok(reply) => reply,
-            Err(rejection) => self.refuse(&rejection, meta),
-        }
-    }
-
-    async fn check(
-        &self,
-        principal: &Principal,
-        query: &CheckValue,
-        meta: &CallMeta,
-    ) -> Result<Reply, Rejection> {
-        may_read(principal)?;
-        let workflow = self.workflow(principal, &query.workflow_id).await?.ok_or_else(not_found)?;
-        let Some(policy) = self.pinned(&workflow).await? else {
-            let message = "the definition that this workflow runs is not known to this server";
-            return Err(Rejection::new(
-                ErrorCode::ProcedureNotFound,
-                message,
-                Fault::DefinitionUnknown,
-            ));
-        };
-        let described = policy.describe(&workflow, &query.step_id).ok_or_else(|| {
-            let plan = policy.plan(&workflow);
-            let valid: Vec<&str> = plan.steps.iter().map(|s| s.id.as_str()).collect();
-            Rejection::invalid("step_id", "there is no such step in this procedure")
-                .with("valid", valid)
-        })?;
-        let offered = Offered {
-            step_id: &query.step_id,
-            value: &query.value,
-            unit: query.unit.as_deref(),
-            at: self.parts.clock.now(),
-        };
-        let frame = self.frame(Some(policy.as_ref()), meta);
-        let (accepted, blocks) = match policy.judge(&workflow, &offered) {
-            Judgement::Accept(accepted) => (accepted, false),
-            Judgement::Block(accepted, _) => (accepted, true),
-            Judgement::Decline => {
-                let saying: Saying = Ask::Declined.into();
-                return Ok(frame.reply(Outcome::Verdict, &[saying], Map::new()));
-            }
-            Judgement::Reject(refusal) => return Err(refusal.into()),
-        };
-        Ok(verdict(&frame, &accepted, blocks, described.sensitive))
-    }
-
-    /// Whose workflow holds the asset: the caller's own twin is joined, anything else is `ASSET_LOCKED`.
-    pub(super) async fn held(
-        &self,
-        principal: &Principal,
-        call: &Call,
-        cause: &Cause,
-        held: &Held<'_>,
-        policy: &dyn DomainPolicyPort,
-    ) -> Result<Attempt, Refused> {
-        // Gone in the meantime: decide again.
-        let Some(other) = self.workflow(principal, held.workflow_id).await? else {
-            return Ok(Attempt::Again);
-        };
-        let frame = self.frame(Some(policy), &call.meta);
-        if is_twin(&other, principal, call, cause, policy) {
-            let mut sayings: Vec<Saying> = vec![Done::Joined { label: other.label.clone() }.into()];
-            sayings.extend(next::next(&other, policy, &frame.words));
-            let parts = shape::workflow(&frame, &other, Some(policy));
-            return Ok(Attempt::Answered(Box::new(frame.reply(Outcome::Joined, &sayings, parts))));
-        }
-        Err(locked(&other, principal, held, &frame).into())
-    }
-
     /// The workflow of the caller's tenant with this id.
     pub(super) async fn workflow(
         &self,
@@ -355,79 +268,4 @@ pub(super) fn last_finished(
     );
     let at = last.completed_at.unwrap_or(last.updated_at);
     Stand::LastFinished { label: last.label.clone(), result, at }
-}
-
-/// The same actor, procedure, assets and inputs. Sensitive inputs are not in the state, so that they compare by the
-/// fingerprint of the whole start.
-fn is_twin(
-    other: &Workflow,
-    principal: &Principal,
-    call: &Call,
-    cause: &Cause,
-    policy: &dyn DomainPolicyPort,
-) -> bool {
-    let Request::Start { assets, inputs, .. } = &call.request else { return false };
-    let Ok(plan) = policy.plan_start(assets, inputs) else { return false };
-    let same_assets = plan.assets.len() == other.assets.len()
-        && plan.assets.iter().zip(&other.assets).all(|(a, b)| a.role == b.role && a.id == b.id);
-    let withheld = !other.withheld_inputs.is_empty() || !plan.sensitive_inputs.is_empty();
-    other.phase.is_open()
-        && other.owner.id == principal.actor
-        && other.procedure.id == policy.definition().id
-        && same_assets
-        && plan.inputs == other.inputs
-        && (!withheld || other.start_touch.cause.natural == cause.natural)
-}
-
-fn locked(
-    other: &Workflow,
-    principal: &Principal,
-    held: &Held<'_>,
-    frame: &Frame<'_>,
-) -> Rejection {
-    let row = held.locks.iter().find(|row| {
-        row.holder.as_ref().is_some_and(|holder| &holder.workflow_id == held.workflow_id)
-    });
-    let since = row.and_then(|row| row.holder.as_ref()).map(|holder| holder.acquired_at);
-    let message = "another workflow holds the asset";
-    let own = other.owner.id == principal.actor;
-    // Who may not see the other workflow learns only that the asset is in use.
-    if !own && !principal.scopes.may_read() {
-        let saying = Rule::AssetInUse { asset: held.asset.clone(), holder: None, since: None };
-        return Rejection::new(ErrorCode::AssetLocked, message, saying);
-    }
-    let saying = if own {
-        Rule::AssetInOwnUse { asset: held.asset.clone(), label: other.label.clone() }
-    } else {
-        let holder = Some(other.owner.spoken().to_owned());
-        Rule::AssetInUse { asset: held.asset.clone(), holder, since }
-    };
-    Rejection::new(ErrorCode::AssetLocked, message, saying)
-        .with("asset_id", row.map(|row| row.asset_id.as_str()))
-        .with("workflow_id", other.id.as_str())
-        .with("label", frame.words.text(&other.label))
-        .with("holder", shape::person(&other.owner))
-        .with("since", since.map(|at| at.to_string()))
-}
-
-fn verdict(frame: &Frame<'_>, accepted: &Accepted, blocks: bool, sensitive: bool) -> Reply {
-    let value = (!sensitive).then(|| frame.words.text(&accepted.spoken).to_owned());
-    let saying = if accepted.out_of_range || blocks {
-        Done::WouldBeOutside { value, blocks }
-    } else {
-        Done::WouldRecord { value }
-    };
-    let mut sayings: Vec<Saying> = vec![saying.into()];
-    sayings.extend(accepted.warnings.iter().cloned().map(Saying::Policy));
-    let warnings: Vec<&str> = accepted.warnings.iter().map(|w| frame.words.text(w)).collect();
-    let verdict = json!({
-        "out_of_range": accepted.out_of_range,
-        "blocks": blocks,
-        "confirm": accepted.read_back.is_some(),
-    });
-    let mut parts = Map::from_iter([("verdict".to_owned(), verdict)]);
-    if !warnings.is_empty() {
-        parts.insert("warnings".to_owned(), Value::from(warnings));
-    }
-    frame.reply(Outcome::Verdict, &sayings, parts)
 }

@@ -1,14 +1,13 @@
-//! What the storage port carries: queries, snapshots, commits, pages, leases, and its errors.
+//! What the storage port carries: queries, snapshots, commits, pages, and its errors.
 
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use wf_idempotency::{IdempotencyKey, LedgerEntry};
 
 use crate::locks::{LockChange, LockRow};
-use crate::models::{Actor, AssetId, Digest, Phase, TenantId, Timestamp, Workflow, WorkflowId};
+use crate::models::{Actor, AssetId, Digest, Phase, TenantId, Workflow, WorkflowId};
 use crate::state_machine::{Event, Secret};
 
-use super::{Message, Source};
+use super::{DeadlineChange, Message, Source};
 
 /// What a store is known by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,24 +70,6 @@ pub struct Snapshot {
     pub locks: Vec<LockRow>,
     /// Open workflows of `count_open_of`.
     pub open_count: u32,
-}
-
-/// A deadline of a workflow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Deadline {
-    /// `<workflow id>/<seq of the event that set it>/<n>`; the idempotency key of its firing.
-    pub id: String,
-    /// When it is due.
-    pub fire_at: Timestamp,
-}
-
-/// What a commit does to deadlines.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DeadlineChange {
-    /// Set it.
-    Set(Deadline),
-    /// Remove it.
-    Clear(String),
 }
 
 /// One atomic change. A backend applies all of it or nothing and never looks inside `next` to decide something.
@@ -286,132 +267,6 @@ pub enum Recent {
     OwnedBy(Actor),
     /// The one that held this asset.
     OfAsset(AssetId),
-}
-
-/// Proves that a lease is one's own; random.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct LeaseToken(pub String);
-
-/// A request for work under a lease.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
-    /// Now, by the claimer.
-    pub now: Timestamp,
-    /// How long the lease lasts, in milliseconds. A stored expiry further ahead than this counts as expired.
-    pub lease_ms: i64,
-    /// The claimer's token, fresh for each claim.
-    pub token: LeaseToken,
-    /// At most this many streams (or deadlines).
-    pub limit: u32,
-}
-
-/// Where an outbox row stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OutboxState {
-    /// To be delivered.
-    Pending,
-    /// Delivered.
-    Delivered,
-    /// Given up, visible.
-    Dead,
-}
-
-/// An outbox row with its delivery status.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OutboxRow {
-    /// The message.
-    pub message: Message,
-    /// How its delivery stands.
-    pub status: OutboxStatus,
-}
-
-/// How the delivery of a message stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OutboxStatus {
-    /// Where it stands.
-    pub state: OutboxState,
-    /// Failed attempts so far.
-    pub attempts: u32,
-    /// Not before this time.
-    pub next_attempt_at: Timestamp,
-    /// What the last failure said, if any.
-    pub last_error: Option<String>,
-}
-
-/// A stream (workflow, recipient) under lease: its pending rows that are due, lowest `seq` first, at most 16.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClaimedStream {
-    /// The tenant.
-    pub tenant: TenantId,
-    /// The workflow.
-    pub workflow_id: WorkflowId,
-    /// The recipient.
-    pub recipient: String,
-    /// The lease.
-    pub token: LeaseToken,
-    /// Rows to deliver in this order. A row that is not due hides the rows behind it.
-    pub rows: Vec<OutboxRow>,
-}
-
-/// What became of one message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Settled {
-    /// Delivered.
-    Delivered,
-    /// Not delivered; try again at this time.
-    Retry {
-        /// When.
-        at: Timestamp,
-        /// Why.
-        error: String,
-    },
-    /// Given up.
-    Dead {
-        /// Why.
-        error: String,
-    },
-}
-
-/// The end of a claim: what became of its messages. Releases the lease.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settlement {
-    /// The tenant.
-    pub tenant: TenantId,
-    /// The workflow.
-    pub workflow_id: WorkflowId,
-    /// The recipient.
-    pub recipient: String,
-    /// The lease it was claimed under.
-    pub token: LeaseToken,
-    /// Now.
-    pub now: Timestamp,
-    /// Message id → what became of it; messages that are not named stay as they are.
-    pub results: Vec<(String, Settled)>,
-}
-
-/// Which outbox rows to list, by id.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct OutboxQuery {
-    /// Only in this state.
-    pub state: Option<OutboxState>,
-    /// Where to go on.
-    pub after: Option<Cursor>,
-    /// At most this many rows, at least 1.
-    pub limit: u32,
-}
-
-/// A deadline under lease.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClaimedDeadline {
-    /// The tenant.
-    pub tenant: TenantId,
-    /// The workflow.
-    pub workflow_id: WorkflowId,
-    /// The deadline.
-    pub deadline: Deadline,
-    /// The lease.
-    pub token: LeaseToken,
 }
 
 /// What a sweep did.

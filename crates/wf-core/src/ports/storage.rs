@@ -9,7 +9,7 @@ use crate::models::{Actor, Digest, TenantId, Timestamp, Workflow, WorkflowId};
 use crate::policy::Definition;
 use crate::state_machine::Event;
 
-use super::records::{
+use super::{
     Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError, ListQuery,
     LoadQuery, OutboxQuery, OutboxRow, Page, ReadError, Recent, SettleError, Settlement, Snapshot,
     StoreIdentity, Swept,

@@ -2,8 +2,8 @@
 
 use crate::limits::CLOSED_BLOCKS_MAX;
 use crate::models::{
-    Block, ClosedBlock, HeldAsset, Offer, Phase, ProcedureRef, Reading, StepId, StepRecord,
-    StepStatus, TenantId, Text, Touch, Workflow,
+    Block, BlockId, ClosedBlock, HeldAsset, Offer, Phase, ProcedureRef, Reading, ResultId, StepId,
+    StepRecord, StepStatus, TenantId, Text, Touch, Workflow,
 };
 use crate::policy::Effect;
 
@@ -118,20 +118,10 @@ fn apply(mut w: Workflow, event: &Event) -> Workflow {
         EventBody::WorkflowBlocked { .. } => block(&mut w, event),
         EventBody::ProblemNoted { .. } => w.last_note = Some(touch(event)),
         EventBody::BlockResolved { block_id, effect, step_id, .. } => {
-            w.blocks.retain(|b| &b.id != block_id);
-            w.closed_blocks.push(ClosedBlock { id: block_id.clone(), touch: touch(event) });
-            let surplus = w.closed_blocks.len().saturating_sub(CLOSED_BLOCKS_MAX);
-            w.closed_blocks.drain(..surplus);
+            unblock(&mut w, event, block_id);
             match effect {
-                Effect::Redo => {
-                    if let Some(step) = step_id {
-                        reopen(&mut w, event, step);
-                    }
-                }
+                Effect::Redo => reopen(&mut w, event, step_id.as_ref()),
                 Effect::Continue | Effect::Abort => {}
-            }
-            if w.blocks.is_empty() && w.phase == Phase::Blocked {
-                w.phase = Phase::Running;
             }
         }
         EventBody::BlockAcknowledged { block_id, by } => {
@@ -155,16 +145,7 @@ fn apply(mut w: Workflow, event: &Event) -> Workflow {
         }
         // The lock row changed, not the workflow: its next step finds that the lock is lost.
         EventBody::LockReleased { .. } => {}
-        EventBody::WorkflowCompleted { result, .. } => {
-            w.phase = Phase::Completed;
-            w.result = Some(result.clone());
-            w.completed_at = Some(event.at);
-            w.outcome_touch = Some(touch(event));
-            w.offer = None;
-            // Nobody decides on a block of work that is over.
-            w.blocks.clear();
-            w.deadlines.clear();
-        }
+        EventBody::WorkflowCompleted { result, .. } => complete(&mut w, event, result),
         EventBody::DeadlinePassed { deadline_id } => {
             w.deadlines.remove(deadline_id);
         }
@@ -221,7 +202,29 @@ fn skip(w: &mut Workflow, event: &Event, step_id: &StepId) {
     }
 }
 
-fn reopen(w: &mut Workflow, event: &Event, step_id: &StepId) {
+fn complete(w: &mut Workflow, event: &Event, result: &ResultId) {
+    w.phase = Phase::Completed;
+    w.result = Some(result.clone());
+    w.completed_at = Some(event.at);
+    w.outcome_touch = Some(touch(event));
+    w.offer = None;
+    // Nobody decides on a block of work that is over.
+    w.blocks.clear();
+    w.deadlines.clear();
+}
+
+fn unblock(w: &mut Workflow, event: &Event, block_id: &BlockId) {
+    w.blocks.retain(|b| &b.id != block_id);
+    w.closed_blocks.push(ClosedBlock { id: block_id.clone(), touch: touch(event) });
+    let surplus = w.closed_blocks.len().saturating_sub(CLOSED_BLOCKS_MAX);
+    w.closed_blocks.drain(..surplus);
+    if w.blocks.is_empty() && w.phase == Phase::Blocked {
+        w.phase = Phase::Running;
+    }
+}
+
+fn reopen(w: &mut Workflow, event: &Event, step_id: Option<&StepId>) {
+    let Some(step_id) = step_id else { return };
     if let Some(step) = w.steps.get_mut(step_id) {
         step.status = StepStatus::Reopened;
         step.reading = None;

@@ -37,7 +37,7 @@ impl<'a> Words<'a> {
     /// One speech out of several sentences, shortened to the limit: what happened and what is next are kept.
     #[must_use]
     pub fn speech(&self, sayings: &[Saying]) -> String {
-        let mut said: Vec<String> = sayings.iter().map(|s| self.say(s)).collect();
+        let mut said: Vec<String> = sayings.iter().map(|s| sentence(&self.say(s))).collect();
         said.retain(|s| !s.is_empty());
         while said.len() > 2 && length(&said) > SPEECH_CHARS_MAX {
             said.remove(1);
@@ -81,6 +81,12 @@ impl<'a> Words<'a> {
             [init @ .., end] => format!("{} {last} {end}", init.join(", ")),
         }
     }
+}
+
+/// Names of things are written small; a sentence begins with a capital.
+fn sentence(text: &str) -> String {
+    let mut rest = text.trim().chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }
 
 fn length(said: &[String]) -> usize {

@@ -317,7 +317,9 @@ impl DomainPolicyPort for PlainPolicy {
         }
         let (sensitive_inputs, inputs) =
             inputs.clone().into_iter().partition(|(name, _)| name == "hush");
-        let on = planned.last().map_or_else(String::new, |a| format!(" on {}", a.id));
+        let on = planned
+            .last()
+            .map_or_else(String::new, |a| format!(" on unit {}", &a.id.as_str()[2..]));
         let label = Text::from(format!("{} work{on}", self.definition.id));
         Ok(StartPlan { label, assets: planned, inputs, sensitive_inputs })
     }

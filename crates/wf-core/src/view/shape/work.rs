@@ -53,12 +53,17 @@ fn head(frame: &Frame<'_>, w: &Workflow, policy: Option<&dyn DomainPolicyPort>) 
     if let Some(policy) = policy {
         let (settled, required) = policy.plan(w).progress();
         map.insert("progress".to_owned(), json!({"settled": settled, "required": required}));
-        map.insert("reasons".to_owned(), choices(&policy.reasons(), words));
+        map.insert("reasons".to_owned(), reasons(policy, words));
         map.insert("results".to_owned(), results(w, policy, words));
     }
     map.insert("started_at".to_owned(), Value::from(w.started_at.to_string()));
     map.insert("updated_at".to_owned(), Value::from(w.updated_at.to_string()));
     Value::Object(map)
+}
+
+fn reasons(policy: &dyn DomainPolicyPort, words: &Words<'_>) -> Value {
+    let known = policy.reasons();
+    known.iter().map(|r| json!({"code": r.id, "say": words.text(&r.say)})).collect()
 }
 
 fn results(w: &Workflow, policy: &dyn DomainPolicyPort, words: &Words<'_>) -> Value {

@@ -1,0 +1,107 @@
+//! The commit of a decision and the answer it stores: the result exists before the commit.
+
+use serde_json::Value;
+use wf_idempotency::LedgerEntry;
+
+use crate::errors::ErrorCode;
+use crate::models::{Timestamp, Workflow};
+use crate::policy::DomainPolicyPort;
+use crate::ports::{Commit, LedgerRow};
+use crate::state_machine::chain::{self, Tip};
+use crate::state_machine::notices::notices;
+use crate::state_machine::{Decision, Rejection, room};
+use crate::view::{Fault, Frame, shape};
+
+use super::super::call::Reply;
+use super::super::commit::{Committed, sayings};
+use super::super::execute::Refused;
+use super::super::ledger;
+use super::{Attempt, Attempting, answered};
+
+/// Version of the stored result's shape; it only grows by optional keys.
+const RESULT_VERSION: u16 = 1;
+
+/// A commit and the answer it stores.
+pub(super) struct Made {
+    commit: Commit,
+    reply: Reply,
+}
+
+impl Attempting<'_> {
+    /// Everything of the commit, the result included.
+    pub(super) fn build(
+        &self,
+        decision: Decision,
+        state: Option<&Workflow>,
+        policy: &dyn DomainPolicyPort,
+        frame: &Frame<'_>,
+        now: Timestamp,
+    ) -> Result<Made, Refused> {
+        let unwritable = |error: &dyn std::fmt::Display| {
+            Rejection::new(ErrorCode::Internal, error.to_string(), Fault::Internal)
+        };
+        let tenant = &self.principal.tenant;
+        let tip = state.map_or_else(|| Tip::origin(tenant, self.workflow_id.clone()), Tip::of);
+        let expected = tip.seq;
+        let Decision { outcome, drafts, locks, warnings } = decision;
+        let (events, next) =
+            chain::append(state.cloned(), tip, drafts, self.principal, &self.cause, now)
+                .map_err(|error| unwritable(&error))?;
+        let next = next.ok_or_else(|| unwritable(&"a history must begin with a start"))?;
+        room(&next)?;
+        let seq = next.revision;
+        let mut parts = shape::workflow(frame, &next, Some(policy));
+        if !warnings.is_empty() {
+            let said: Vec<&str> = warnings.iter().map(|w| frame.words.text(w)).collect();
+            parts.insert("warnings".to_owned(), Value::from(said));
+        }
+        let sayings = sayings(outcome, &events, &next, policy, &frame.words);
+        let reply = frame.reply(outcome, &sayings, parts);
+        let result =
+            wf_idempotency::canonical_string(&reply.body).map_err(|error| unwritable(&error))?;
+        let row = LedgerRow {
+            key: self.ledger_key(self.cause.key.clone()),
+            entry: LedgerEntry {
+                operation: self.call.operation.to_owned(),
+                fingerprint: self.cause.fingerprint,
+                result_version: RESULT_VERSION,
+                result,
+                created_at_ms: now.as_ms(),
+                expires_at_ms: None,
+            },
+            workflow_id: next.id.clone(),
+            seq,
+            fields: ledger::fields(self.call, frame.store_id),
+        };
+        let outbox = notices(&events, &next, policy);
+        Ok(Made {
+            commit: Commit {
+                next,
+                expected,
+                events,
+                ledger: row,
+                replaces: None,
+                locks,
+                outbox,
+                deadlines: Vec::new(),
+            },
+            reply,
+        })
+    }
+
+    pub(super) async fn write(
+        &self,
+        made: Made,
+        replaces: Option<LedgerRow>,
+    ) -> Result<Attempt, Refused> {
+        let Made { mut commit, reply } = made;
+        commit.replaces = replaces;
+        match self.engine.commit(&commit).await? {
+            Committed::Done => {
+                self.engine.parts.orchestrator.committed(&commit.next).await;
+                Ok(answered(reply))
+            }
+            Committed::Again => Ok(Attempt::Again),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Whose workflow it is that holds an asset which a start asked for.
+
+use crate::errors::ErrorCode;
+use crate::locks::LockRow;
+use crate::models::{Cause, Principal, Text, Workflow, WorkflowId};
+use crate::policy::DomainPolicyPort;
+use crate::state_machine::{Outcome, Rejection};
+use crate::view::{Done, Frame, Rule, Saying, next, shape};
+
+use super::Engine;
+use super::attempt::Attempt;
+use super::call::{Call, Request};
+use super::execute::Refused;
+
+/// An asset that a start asked for and another workflow holds.
+pub(super) struct Held<'a> {
+    pub(super) workflow_id: &'a WorkflowId,
+    pub(super) asset: &'a Text,
+    pub(super) locks: &'a [LockRow],
+}
+
+impl Engine {
+    /// Whose workflow holds the asset: the caller's own twin is joined, anything else is `ASSET_LOCKED`.
+    pub(super) async fn held(
+        &self,
+        principal: &Principal,
+        call: &Call,
+        cause: &Cause,
+        held: &Held<'_>,
+        policy: &dyn DomainPolicyPort,
+    ) -> Result<Attempt, Refused> {
+        // Gone in the meantime: decide again.
+        let Some(other) = self.workflow(principal, held.workflow_id).await? else {
+            return Ok(Attempt::Again);
+        };
+        let frame = self.frame(Some(policy), &call.meta);
+        if is_twin(&other, principal, call, cause, policy) {
+            let mut sayings: Vec<Saying> = vec![Done::Joined { label: other.label.clone() }.into()];
+            sayings.extend(next::next(&other, policy, &frame.words));
+            let parts = shape::workflow(&frame, &other, Some(policy));
+            return Ok(Attempt::Answered(Box::new(frame.reply(Outcome::Joined, &sayings, parts))));
+        }
+        Err(locked(&other, principal, held, &frame).into())
+    }
+}
+
+/// The same actor, procedure, assets and inputs. Sensitive inputs are not in the state, so that they compare by the
+/// fingerprint of the whole start.
+fn is_twin(
+    other: &Workflow,
+    principal: &Principal,
+    call: &Call,
+    cause: &Cause,
+    policy: &dyn DomainPolicyPort,
+) -> bool {
+    let Request::Start { assets, inputs, .. } = &call.request else { return false };
+    let Ok(plan) = policy.plan_start(assets, inputs) else { return false };
+    let same_assets = plan.assets.len() == other.assets.len()
+        && plan.assets.iter().zip(&other.assets).all(|(a, b)| a.role == b.role && a.id == b.id);
+    let withheld = !other.withheld_inputs.is_empty() || !plan.sensitive_inputs.is_empty();
+    other.phase.is_open()
+        && other.owner.id == principal.actor
+        && other.procedure.id == policy.definition().id
+        && same_assets
+        && plan.inputs == other.inputs
+        && (!withheld || other.start_touch.cause.natural == cause.natural)
+}
+
+fn locked(
+    other: &Workflow,
+    principal: &Principal,
+    held: &Held<'_>,
+    frame: &Frame<'_>,
+) -> Rejection {
+    let row = held.locks.iter().find(|row| {
+        row.holder.as_ref().is_some_and(|holder| &holder.workflow_id == held.workflow_id)
+    });
+    let since = row.and_then(|row| row.holder.as_ref()).map(|holder| holder.acquired_at);
+    let message = "another workflow holds the asset";
+    let own = other.owner.id == principal.actor;
+    // Who may not see the other workflow learns only that the asset is in use.
+    if !own && !principal.scopes.may_read() {
+        let saying = Rule::AssetInUse { asset: held.asset.clone(), holder: None, since: None };
+        return Rejection::new(ErrorCode::AssetLocked, message, saying);
+    }
+    let saying = if own {
+        Rule::AssetInOwnUse { asset: held.asset.clone(), label: other.label.clone() }
+    } else {
+        let holder = Some(other.owner.spoken().to_owned());
+        Rule::AssetInUse { asset: held.asset.clone(), holder, since }
+    };
+    Rejection::new(ErrorCode::AssetLocked, message, saying)
+        .with("asset_id", row.map(|row| row.asset_id.as_str()))
+        .with("workflow_id", other.id.as_str())
+        .with("label", frame.words.text(&other.label))
+        .with("holder", shape::person(&other.owner))
+        .with("since", since.map(|at| at.to_string()))
+}
