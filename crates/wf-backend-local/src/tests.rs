@@ -1,10 +1,4 @@
 //! Tests that need the inside of the crate: plans of statements, faults of the writer, migrations.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test says what went wrong by panicking"
-)]
 
 mod faults;
 mod migrations;

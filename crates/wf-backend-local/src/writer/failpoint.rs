@@ -1,5 +1,4 @@
 //! Faults that unit tests ask the writer for. Not compiled into the crate otherwise.
-#![expect(clippy::panic, reason = "a test asks for a panic")]
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -31,12 +31,12 @@ pub(crate) async fn meddle(path: impl Into<PathBuf>, sql: &str) -> Result<(), sq
     Ok(())
 }
 
-/// Makes stores for the contract.
-#[derive(Debug, Default)]
+/// Makes stores for the contract. A store's directory lives until the next one is made, or the last clone is dropped.
+#[derive(Debug, Default, Clone)]
 pub(crate) struct LocalFixture {
-    current: Mutex<Option<Arc<TempDir>>>,
+    current: Arc<Mutex<Option<TempDir>>>,
     /// Holds the write lock of the current store.
-    disturber: Mutex<Option<SqliteConnection>>,
+    disturber: Arc<Mutex<Option<SqliteConnection>>>,
 }
 
 impl LocalFixture {
@@ -50,7 +50,7 @@ impl LocalFixture {
 impl ContractFixture for LocalFixture {
     async fn open(&self) -> Result<Arc<dyn StorageBackendPort>, OpenError> {
         let dir = TempDir::new().expect("a temporary directory");
-        *self.current.lock().unwrap() = Some(Arc::new(dir));
+        *self.current.lock().unwrap() = Some(dir);
         let opened = LocalStore::open(config(self.path())).await?;
         assert!(opened.created);
         Ok(Arc::new(opened.store))

@@ -13,5 +13,7 @@ mod damage;
 mod disk_full;
 mod fixture;
 mod places;
+mod random;
 mod restore;
+mod speed;
 mod traps;
