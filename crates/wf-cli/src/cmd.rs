@@ -15,7 +15,6 @@ use clap::CommandFactory as _;
 use crate::args::{Cli, Command};
 use crate::exit::Failure;
 use crate::output::Output;
-use doctor::DoctorArgs;
 use store::{MigrateArgs, RestoredArgs};
 
 /// Runs the command that was asked for.
@@ -36,7 +35,7 @@ pub(crate) async fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Backup(args) => store::backup(args, config, output).await,
         Command::Restore(args) => store::restore(args, config, output).await,
         Command::Restored(RestoredArgs {}) => store::restored(config, output).await,
-        Command::Doctor(DoctorArgs {}) => doctor::run(config, output).await,
+        Command::Doctor(args) => doctor::run(args, config, output).await,
         Command::Completions(args) => completions::completions(args, Cli::command(), output),
         Command::Man(args) => completions::man(args, Cli::command(), output),
     }

@@ -240,23 +240,25 @@ pub(crate) struct Examined {
     pub(crate) bytes: u64,
     /// Size of the write-ahead log, in bytes.
     pub(crate) wal_bytes: u64,
-    /// What was read and recomputed.
-    pub(crate) report: VerifyReport,
+    /// What was read and recomputed, if it was.
+    pub(crate) report: Option<VerifyReport>,
 }
 
-/// Opens a database that is there, as commands do, reads all of it and changes nothing.
+/// Opens a database that is there, as commands do, reads all of it unless `quick`, and changes nothing.
 ///
 /// # Errors
 /// When it does not open or cannot be read.
 pub(crate) async fn examine(
     config: &Config,
+    quick: bool,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<Examined, Failure> {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
     let backend = open_existing(config).await?;
     let local = backend.local.config();
     let (bytes, wal_bytes) = (size(&local.path), size(&local.wal_path()));
-    let report = verify(backend.store().as_ref(), None, progress).await;
+    let report =
+        if quick { None } else { Some(verify(backend.store().as_ref(), None, progress).await) };
     backend.close().await;
-    Ok(Examined { bytes, wal_bytes, report: report? })
+    Ok(Examined { bytes, wal_bytes, report: report.transpose()? })
 }

@@ -9,6 +9,7 @@ use std::net::{SocketAddr, TcpListener};
 
 use clap::Args;
 use serde_json::{Value, json};
+use wf_core::engine::verify::VerifyReport;
 use wf_core::models::Timestamp;
 use wf_core::policy::DomainPolicyPort as _;
 use wf_core::ports::ClockPort as _;
@@ -23,15 +24,17 @@ use crate::procedures;
 
 /// Look at everything a server needs
 #[derive(Debug, Args)]
-#[command(
-    after_help = "It changes nothing, and works beside a running server. It reads the whole store.
+#[command(after_help = "It changes nothing, and works beside a running server.
 Exit codes: 0 nothing failed, 1 something did, 2 the configuration cannot be used, 4 the database is damaged.
 
 Examples:
   wf-cli doctor
-  wf-cli doctor --config checkpoint.toml --json"
-)]
-pub(crate) struct DoctorArgs {}
+  wf-cli doctor --config checkpoint.toml --json")]
+pub(crate) struct DoctorArgs {
+    /// Do not read the whole store
+    #[arg(long)]
+    quick: bool,
+}
 
 /// How a thing is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,7 +82,11 @@ impl Check {
 }
 
 /// Runs the command.
-pub(crate) async fn run(config: &ConfigArgs, output: Output) -> Result<(), Failure> {
+pub(crate) async fn run(
+    args: &DoctorArgs,
+    config: &ConfigArgs,
+    output: Output,
+) -> Result<(), Failure> {
     let layers = config.layers(&[])?;
     let accepted = config::accept(&layers)?;
     let mut checks = vec![Check::ok(
@@ -95,14 +102,15 @@ pub(crate) async fn run(config: &ConfigArgs, output: Output) -> Result<(), Failu
                 .advise("listen on a loopback address, behind a reverse proxy that authenticates"),
         );
     }
-    let mut exit = Exit::Failed;
-    database(&accepted, output, &mut checks, &mut exit).await;
+    let (found, damaged) = database(&accepted, args.quick, output).await;
+    checks.extend(found);
     checks.extend(definitions(&accepted));
     checks.push(address("listen", accepted.server.listen));
     checks.extend(accepted.server.admin_listen.map(|admin| address("admin listen", admin)));
     checks.push(clock(SystemClock.now()));
     print(&checks, output)?;
     if checks.iter().any(|check| check.state == State::Fail) {
+        let exit = if damaged { Exit::Damage } else { Exit::Failed };
         return Err(Failure::quiet(exit));
     }
     Ok(())
@@ -144,65 +152,66 @@ fn print(checks: &[Check], output: Output) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn database(config: &Config, output: Output, checks: &mut Vec<Check>, exit: &mut Exit) {
+/// Looks at the database and its folder; also whether it is damaged.
+async fn database(config: &Config, quick: bool, output: Output) -> (Vec<Check>, bool) {
     let path = std::path::absolute(&config.database).unwrap_or_else(|_| config.database.clone());
-    checks.extend(disk::checks(&path));
+    let mut checks = disk::checks(&path);
     if !path.exists() {
-        checks.push(Check::ok(
-            "database",
-            format!("{} is not there yet; serve makes it", path.display()),
-        ));
-        return;
+        let says = format!("{} is not there yet; serve makes it", path.display());
+        checks.push(Check::ok("database", says));
+        return (checks, false);
     }
     let bar = output.progress("workflows read");
-    let found = compose::examine(config, &mut |workflows| bar.set_position(workflows)).await;
+    let mut progress = |workflows| bar.set_position(workflows);
+    let found = compose::examine(config, quick, &mut progress).await;
     bar.finish_and_clear();
     match found {
         Ok(found) => {
-            checks.push(Check::ok(
-                "database",
-                format!("{}, {} bytes, schema of this build", path.display(), found.bytes),
-            ));
-            checks.extend(examined(&found));
-            if !found.report.findings.is_empty() {
-                *exit = Exit::Damage;
-            }
+            let says = format!("{}, {} bytes, schema of this build", path.display(), found.bytes);
+            checks.push(Check::ok("database", says));
+            checks.push(log_size(found.wal_bytes));
+            checks.push(integrity(found.report.as_ref()));
+            let damaged = found.report.is_some_and(|report| !report.findings.is_empty());
+            (checks, damaged)
         }
         Err(failure) => {
-            *exit = failure.exit();
-            // The first line is the message; the rest is causes and advice.
-            let text = failure.text();
-            let mut lines = text.lines().map(str::trim);
-            let says = lines.next().unwrap_or_default();
-            let rest: Vec<&str> = lines.collect();
-            let says = says.strip_prefix("error: ").unwrap_or(says);
-            let mut check = Check::new("database", State::Fail, says);
-            if !rest.is_empty() {
-                check = check.advise(rest.join("; "));
-            }
-            checks.push(check);
+            checks.push(unusable(&failure));
+            (checks, failure.exit() == Exit::Damage)
         }
     }
+}
+
+/// A failure as a check: its first line is the message, the rest is causes and advice.
+fn unusable(failure: &Failure) -> Check {
+    let text = failure.text();
+    let mut lines = text.lines().map(str::trim);
+    let says = lines.next().unwrap_or_default();
+    let rest: Vec<&str> = lines.collect();
+    let check = Check::new("database", State::Fail, says.strip_prefix("error: ").unwrap_or(says));
+    if rest.is_empty() { check } else { check.advise(rest.join("; ")) }
 }
 
 /// A log of this size means that a reader keeps it from being cut, in bytes.
 const WAL_LARGE: u64 = 128 * 1024 * 1024;
 
-fn examined(found: &compose::Examined) -> [Check; 2] {
-    let wal = if found.wal_bytes < WAL_LARGE {
-        Check::ok("log size", format!("{} bytes", found.wal_bytes))
-    } else {
-        let says = format!("{} bytes", found.wal_bytes);
-        Check::new("log size", State::Warn, says).advise(
-            "something reads for very long: end old readers, or restart the server to cut it",
-        )
+fn log_size(bytes: u64) -> Check {
+    let says = format!("{bytes} bytes");
+    if bytes < WAL_LARGE {
+        return Check::ok("log size", says);
+    }
+    Check::new("log size", State::Warn, says)
+        .advise("something reads for very long: end old readers, or restart the server to cut it")
+}
+
+fn integrity(report: Option<&VerifyReport>) -> Check {
+    let Some(report) = report else {
+        return Check::ok("integrity", "not looked at");
     };
-    let report = &found.report;
     let read = format!(
         "{} workflows, {} events, {} locks read and recomputed",
         report.workflows, report.events, report.locks
     );
-    let integrity = match report.findings.first() {
+    match report.findings.first() {
         None => Check::ok("integrity", read),
         Some(first) => Check::new(
             "integrity",
@@ -216,8 +225,7 @@ fn examined(found: &compose::Examined) -> [Check; 2] {
             ),
         )
         .advise("stop the server, keep a copy of the files, and restore a backup"),
-    };
-    [wal, integrity]
+    }
 }
 
 fn definitions(config: &Config) -> Vec<Check> {

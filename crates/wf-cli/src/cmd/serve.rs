@@ -115,7 +115,9 @@ async fn serve(config: &Config, signals: Signals, output: Output) -> Result<(), 
     }
     .await;
     backend.close().await;
-    tracing::info!("stopped");
+    if done.is_ok() {
+        tracing::info!("stopped");
+    }
     done
 }
 

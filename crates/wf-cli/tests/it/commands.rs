@@ -124,6 +124,7 @@ fn a_changed_byte_of_the_history_is_damage() {
     assert_eq!(found.json()["ok"], false);
     assert!(found.json()["findings"][0]["workflow_id"] == pump::id(&view));
     run(folder.path(), &["workflow", "verify"]).exits(4);
+    run(folder.path(), &["doctor"]).exits(4);
 }
 
 #[test]
@@ -234,7 +235,8 @@ fn doctor_looks_and_changes_nothing() {
     for name in ["configuration", "folder", "database", "log size", "integrity", "clock"] {
         assert_eq!(state(name), "ok", "{name}");
     }
-    let text = server.run(&["doctor", "--set", &set]).exits(0).out;
+    let text = server.run(&["doctor", "--quick", "--set", &set]).exits(0).out;
+    assert!(text.contains("not looked at"), "{text}");
     assert!(text.contains("→ fine when that is the server"), "{text}");
     server.stop();
 }
