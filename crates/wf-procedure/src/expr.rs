@@ -2,7 +2,7 @@
 //!
 //! The text is parsed by the `cel` crate, so what is accepted here is valid CEL. It is not *evaluated* by that crate:
 //! its numbers are doubles and its user-defined values compare for equality only. Instead the parsed tree is checked
-//! and turned into [`Expr`] once, at load (`expr::check`), and evaluated here (`expr::eval`) with exact rationals.
+//! and turned into [`Expr`] once, at load (`expr::check`, `expr::lower`, `expr::names`), and evaluated here (`expr::eval`) with exact rationals.
 //!
 //! The subset: `inputs`, `assets`, `steps`; decimals, texts, booleans; `&& || !`, comparisons, `+ - *`, `?:`, `in`
 //! over a written list, `has()`, and `exists`, `all`, `exists_one` over `steps`. Division and everything that needs
@@ -11,6 +11,8 @@
 
 mod check;
 mod eval;
+mod lower;
+mod names;
 
 use std::collections::BTreeSet;
 

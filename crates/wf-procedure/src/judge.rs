@@ -69,16 +69,45 @@ fn no_unit(step: &StepRule) -> Judgement {
     reject(ErrorCode::UnitMismatch, message, step.prompt.clone(), details)
 }
 
+/// Yes and no in one language.
+struct YesNo {
+    language: &'static str,
+    yes: &'static [&'static str],
+    no: &'static [&'static str],
+}
+
+/// English counts everywhere; another language where the prompt has words in it.
+const YES_NO: [YesNo; 2] = [
+    YesNo { language: "en", yes: &["yes", "confirmed", "done", "true"], no: &["no", "false"] },
+    YesNo { language: "de", yes: &["ja", "bestätigt", "erledigt"], no: &["nein"] },
+];
+
+/// Whether `value` says yes; `None` when it says neither yes nor no.
+fn is_yes(step: &StepRule, value: &str) -> Option<bool> {
+    let word = said(value);
+    let spoken = |language: &str| match &step.prompt {
+        Text::One(_) => language == "en",
+        Text::Many(prompts) => {
+            language == "en" || prompts.keys().any(|tag| tag.split('-').next() == Some(language))
+        }
+    };
+    let mut languages = YES_NO.iter().filter(|words| spoken(words.language));
+    languages.find_map(|words| {
+        let yes = words.yes.contains(&word.as_str());
+        (yes || words.no.contains(&word.as_str())).then_some(yes)
+    })
+}
+
 fn confirm(step: &StepRule, value: &str) -> Judgement {
-    match value.to_lowercase().as_str() {
-        "yes" | "confirmed" | "done" | "true" => {
+    match is_yes(step, value) {
+        Some(true) => {
             let reading =
                 Reading { given: value.to_owned(), value: "yes".to_owned(), ..Reading::default() };
             let read_back = read_back(step, false, &Text::from("yes"));
             Judgement::Accept(accepted(step, reading, false, read_back))
         }
-        "no" | "false" => Judgement::Decline,
-        _ => {
+        Some(false) => Judgement::Decline,
+        None => {
             let message = format!("{} is neither yes nor no", shown(step, value));
             let say = words::map(&step.prompt, |p| format!("Please answer yes or no. {p}"));
             let details = json!({"field": "value", "rule": "yes or no", "choices": ["yes", "no"]});

@@ -67,6 +67,12 @@ const OF_ONE_KIND: &[(&str, &str)] = &[
 
 const KINDS: [&str; 4] = ["confirm", "number", "choice", "text"];
 
+const SKIPS: [(&str, Skip); 3] =
+    [("never", Skip::Never), ("reason", Skip::Reason), ("supervisor", Skip::Supervisor)];
+
+const CONFIRMS: [(&str, Confirm); 3] =
+    [("never", Confirm::Never), ("out_of_range", Confirm::OutOfRange), ("always", Confirm::Always)];
+
 /// Reads a step.
 pub(super) fn step(node: &Node, problems: &mut Problems) -> Option<Step> {
     let kind = node.get("kind").and_then(|n| match &n.content {
@@ -100,21 +106,10 @@ pub(super) fn step(node: &Node, problems: &mut Problems) -> Option<Step> {
     let prompt = f.must("prompt", fields::say);
     let say = f.read("say", fields::say);
     let required = f.read("required", fields::flag);
-    let skip = f.read("skip", |n, p| {
-        let words =
-            [("never", Skip::Never), ("reason", Skip::Reason), ("supervisor", Skip::Supervisor)];
-        fields::word(n, &words, p)
-    });
+    let skip = f.read("skip", |n, p| fields::word(n, &SKIPS, p));
     let when = f.read("when", fields::cel);
     let sensitive = f.read("sensitive", fields::flag);
-    let confirm = f.read("confirm", |n, p| {
-        let words = [
-            ("never", Confirm::Never),
-            ("out_of_range", Confirm::OutOfRange),
-            ("always", Confirm::Always),
-        ];
-        fields::word(n, &words, p)
-    });
+    let confirm = f.read("confirm", |n, p| fields::word(n, &CONFIRMS, p));
     let kind = match kind.map(|(k, _)| k) {
         Some("number") => Some(Kind::Number(Box::new(number(&mut f)))),
         Some("choice") => choice(&mut f).map(Kind::Choice),

@@ -106,3 +106,36 @@ fn a_good_file_is_valid_by_the_schema_and_a_misspelt_one_is_not() {
         }
     }
 }
+
+#[test]
+fn the_guide_says_what_is_so() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/writing-procedures.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let whole: Vec<&str> = guide
+        .split("```yaml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .filter(|block| block.starts_with("schema:"))
+        .collect();
+    assert!(!whole.is_empty());
+    for source in whole {
+        let problems =
+            wf_procedure::parse(source, "writing-procedures.md").err().unwrap_or_default();
+        assert!(problems.is_empty(), "{problems:?}");
+    }
+    // Every message of the table is one that a bad file gets.
+    let messages: String = std::fs::read_dir(folder("bad"))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "txt"))
+        .map(|p| std::fs::read_to_string(p).unwrap())
+        .collect();
+    let table = guide.split("## Common refusals").nth(1).unwrap();
+    let named: Vec<&str> =
+        table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    assert!(named.len() > 5);
+    for message in named {
+        let message = message.trim_start_matches("… ").replace("\"x\"", "\"later\"");
+        assert!(messages.contains(&message), "no bad file gets: {message}");
+    }
+}

@@ -42,7 +42,7 @@ fn touch() -> Touch {
         actor: Actor::User("ann".to_owned()),
         cause: Cause {
             key: wf_core::idempotency::IdempotencyKey::parse("k").unwrap(),
-            fingerprint: fingerprint.clone(),
+            fingerprint,
             natural: fingerprint,
         },
     }

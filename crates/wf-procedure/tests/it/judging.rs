@@ -210,6 +210,19 @@ fn confirmations_take_yes_and_no_in_any_case() {
 }
 
 #[test]
+fn yes_and_no_belong_to_the_languages_of_the_prompt() {
+    let policy = with_steps(
+        "  - { id: en, kind: confirm, prompt: Ready? }\n  - { id: de, kind: confirm, prompt: { en: Ready?, de-at: Bereit? } }",
+    );
+    table(
+        "de",
+        &policy,
+        &[("Ja", None, "Ja = yes"), ("nein", None, "declined"), ("yes", None, "yes")],
+    );
+    table("en", &policy, &[("ja", None, "VALIDATION_ERROR"), ("nein", None, "VALIDATION_ERROR")]);
+}
+
+#[test]
 fn choices_are_taken_by_id_and_by_words_and_may_block() {
     let policy = with_steps(
         "  - { id: look, kind: choice, prompt: x, choices: [good, { id: so_so, say: { en: so so, de: geht so } }, bad], block_on: [bad] }\nblocks: { default: { escalate: { to: lead, severity: low } } }",

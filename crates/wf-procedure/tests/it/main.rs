@@ -1,4 +1,11 @@
 //! Tests from outside: files in, answers of the policy out.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    clippy::needless_pass_by_value,
+    reason = "tests"
+)]
 
 mod builtin;
 mod definitions;

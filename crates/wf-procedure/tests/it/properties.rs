@@ -1,11 +1,18 @@
 //! Laws that hold for any input.
 
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use wf_core::models::Locale;
 use wf_core::policy::{DomainPolicyPort, Judgement};
 
+use wf_procedure::Procedure;
+
 use crate::files::sources;
 use crate::fixture::{id, judge, pump, workflow};
+
+/// Read once: the CEL parser is slow in a debug build.
+static PUMP: LazyLock<Procedure> = LazyLock::new(pump);
 
 /// Pieces of procedure files, so that random texts come past the first key.
 fn fragment() -> impl Strategy<Value = String> {
@@ -110,9 +117,9 @@ proptest! {
         value in prop_oneof!["\\PC{0,60}", "-?[0-9]{0,45}\\.?[0-9]{0,45} ?(bar|psi|kPa|°F|°C|in/s)?", any::<String>()],
         unit in prop::option::of(prop_oneof!["\\PC{0,20}", Just("psi".to_owned()), Just("mm/s".to_owned())]),
     ) {
-        let policy = pump();
-        let state = workflow(&policy);
-        match judge(&policy, &state, step, &value, unit.as_deref()) {
+        let policy = &*PUMP;
+        let state = workflow(policy);
+        match judge(policy, &state, step, &value, unit.as_deref()) {
             Judgement::Accept(a) | Judgement::Block(a, _) => {
                 prop_assert!(!a.spoken.get(&Locale::default()).is_empty());
                 let said = policy.spoken(&id(step), &a.reading, &Locale::default());
@@ -125,11 +132,11 @@ proptest! {
 
     #[test]
     fn a_number_is_inside_exactly_when_its_digits_say_so(whole in 0_u32..10, part in 0_u32..100) {
-        let policy = pump();
-        let state = workflow(&policy);
+        let policy = &*PUMP;
+        let state = workflow(policy);
         let value = format!("{whole}.{part:02}");
         let hundredths = whole * 100 + part;
-        let found = judge(&policy, &state, "suction_pressure", &value, Some("bar"));
+        let found = judge(policy, &state, "suction_pressure", &value, Some("bar"));
         let (Judgement::Accept(a) | Judgement::Block(a, _)) = found else {
             return Err(TestCaseError::fail("refused"));
         };
@@ -142,10 +149,10 @@ proptest! {
 
     #[test]
     fn the_same_pressure_in_another_unit_is_judged_the_same(kpa in 150_u32..2400) {
-        let policy = pump();
-        let state = workflow(&policy);
+        let policy = &*PUMP;
+        let state = workflow(policy);
         let bar = format!("{}.{:02}", kpa / 100, kpa % 100);
-        let of = |value: &str, unit: &str| match judge(&policy, &state, "suction_pressure", value, Some(unit)) {
+        let of = |value: &str, unit: &str| match judge(policy, &state, "suction_pressure", value, Some(unit)) {
             Judgement::Accept(a) => (false, a.out_of_range, a.warnings.len(), a.reading.value, a.reading.exact),
             Judgement::Block(a, _) => (true, a.out_of_range, a.warnings.len(), a.reading.value, a.reading.exact),
             other => panic!("{other:?}"),
