@@ -1,6 +1,6 @@
 //! The reference model: the storage port in memory, obvious and slow.
 //!
-//! One mutex around one [`State`]; nothing is awaited while it is locked. Every answer is computed by looking at
+//! One mutex around one state; nothing is awaited while it is locked. Every answer is computed by looking at
 //! everything. Backends are compared with it (module `random`), so it must be easier to believe than they are.
 
 mod commit;

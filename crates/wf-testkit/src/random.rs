@@ -44,7 +44,9 @@ where
     });
     let tried = runner.run(&commands(length), |list| {
         let answer = runtime.block_on(async {
-            let store = fixture().await.open().await?;
+            // The fixture may own what the store stands on, so it lives until the end.
+            let fixture = fixture().await;
+            let store = fixture.open().await?;
             let model = ModelStore::new();
             run_against(&model, &*store, &list).await.map_err(|d| Violation::new(d.to_string()))
         });

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod build;
+mod clauses;
 mod contract;
 mod doubles;
 mod fault;
