@@ -15,6 +15,8 @@ use crate::fault::Fault;
 /// unread makes the operating system reset it, and the answer is lost.
 const DISCARD_BYTES_MAX: usize = 16 * 1024 * 1024;
 const DISCARD_TIME_MAX: Duration = Duration::from_secs(2);
+/// A sender that is silent for this long waits for the answer.
+const DISCARD_PAUSE_MAX: Duration = Duration::from_millis(200);
 
 /// The whole body.
 pub(crate) async fn collect(
@@ -57,7 +59,7 @@ pub(crate) async fn collect(
 pub(crate) async fn discard(mut body: Incoming) {
     let reading = async {
         let mut read = 0;
-        while let Some(Ok(frame)) = body.frame().await {
+        while let Ok(Some(Ok(frame))) = timeout(DISCARD_PAUSE_MAX, body.frame()).await {
             read += frame.data_ref().map_or(0, Bytes::len);
             if read > DISCARD_BYTES_MAX {
                 return;

@@ -203,6 +203,8 @@ pub(crate) enum RpcKind {
     InvalidRequest,
     /// The parameters are not those of the method.
     InvalidParams,
+    /// A method that the revision of the request does not have.
+    MethodNotFound,
     /// A revision of MCP that this server does not speak.
     UnsupportedVersion {
         /// As sent.
@@ -221,6 +223,7 @@ impl RpcKind {
             | Self::InvalidRequest
             | Self::UnsupportedVersion { .. }
             | Self::HeaderMismatch => StatusCode::BAD_REQUEST,
+            Self::MethodNotFound => StatusCode::NOT_FOUND,
             Self::InvalidParams => StatusCode::OK,
         }
     }
@@ -230,6 +233,7 @@ impl RpcKind {
         match self {
             Self::Parse => -32700,
             Self::InvalidRequest => -32600,
+            Self::MethodNotFound => -32601,
             Self::InvalidParams => -32602,
             Self::UnsupportedVersion { .. } => -32022,
             Self::HeaderMismatch => -32020,

@@ -10,12 +10,12 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body_util::Full;
 use rmcp::model::InitializeRequestParams;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::time::Instant;
 use tower::Service;
 use wf_core::engine::Engine;
@@ -100,7 +100,9 @@ impl Front {
         }
         let id = request.id.clone();
         // The handshake names its revision in its parameters, and rmcp negotiates it.
-        if request.method != INITIALIZE {
+        if request.method == INITIALIZE {
+            check_handshake(&head.headers, &request)?;
+        } else {
             let in_body = request.meta().and_then(|meta| meta.get(PROTOCOL_VERSION));
             headers::version(&head.headers, Some(&id), in_body.and_then(Value::as_str))?;
         }
@@ -164,17 +166,25 @@ fn check_params(request: &envelope::Request) -> Result<(), RpcFault> {
         && param("cursor").is_some_and(|cursor| !cursor.is_string())
     {
         "params.cursor must be a string"
-    } else if request.method == INITIALIZE && !is_handshake(request.params.as_ref()) {
-        "initialize needs protocolVersion, capabilities and clientInfo {name, version}"
     } else {
         return Ok(());
     };
     Err(RpcFault::new(Some(&request.id), RpcKind::InvalidParams, problem))
 }
 
-fn is_handshake(params: Option<&Map<String, Value>>) -> bool {
-    let params = params.cloned().unwrap_or_default();
-    serde_json::from_value::<InitializeRequestParams>(Value::Object(params)).is_ok()
+/// A handshake must be one. What calls itself so in the revision that has none is an unknown method.
+fn check_handshake(headers: &HeaderMap, request: &envelope::Request) -> Result<(), RpcFault> {
+    let params = Value::Object(request.params.clone().unwrap_or_default());
+    if serde_json::from_value::<InitializeRequestParams>(params).is_ok() {
+        return Ok(());
+    }
+    let (kind, text) = if headers::version(headers, None, None) == Ok(Some(headers::MODERN)) {
+        (RpcKind::MethodNotFound, "this revision has no handshake; see server/discover")
+    } else {
+        let text = "initialize needs protocolVersion, capabilities and clientInfo {name, version}";
+        (RpcKind::InvalidParams, text)
+    };
+    Err(RpcFault::new(Some(&request.id), kind, text))
 }
 
 /// rmcp's own failures are plain text; clients get JSON.

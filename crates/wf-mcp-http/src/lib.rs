@@ -34,3 +34,8 @@ pub use config::HttpConfig;
 pub use probes::Probes;
 pub use server::{Drained, ServeError, Server};
 pub use tools::{SUPPORTED_VERSIONS, instructions, result_schema, tool_list};
+
+/// The code of the README, compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -21,7 +21,8 @@ pub(crate) struct SetDeadlines {
 
 impl Around for SetDeadlines {
     async fn around<S: Inner>(self, mut request: Request, next: S) -> Response {
-        let deadlines = Deadlines::from_now(self.body, self.answer);
+        // A body that may take longer than the whole would be told of as a timeout of the answer.
+        let deadlines = Deadlines::from_now(self.body.min(self.answer), self.answer);
         request.extensions_mut().insert(deadlines);
         let answer = timeout_at(deadlines.answer_by + SLACK, proceed(next, request));
         answer.await.unwrap_or_else(|_| Fault::Timeout.into_response())

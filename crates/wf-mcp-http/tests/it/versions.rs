@@ -179,7 +179,9 @@ async fn the_modern_revision_has_its_own_statuses() {
     let world = World::new().await;
     let client = world.client();
     let headers = |method: &'static str| [("mcp-protocol-version", MODERN), ("mcp-method", method)];
-    for method in ["no/such", "ping", "resources/list", "subscriptions/listen", "tasks/get"] {
+    for method in
+        ["no/such", "initialize", "ping", "resources/list", "subscriptions/listen", "tasks/get"]
+    {
         let answer = post(&client, &headers(method), &modern(method, json!({}))).await;
         assert_eq!(answer.rpc(), (404, -32601), "{method}");
     }
