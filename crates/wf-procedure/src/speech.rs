@@ -40,8 +40,9 @@ fn number_reading(number: &NumberRule, reading: &Reading) -> Text {
     }
     let value = without_trailing_zeros(&reading.value);
     let converted = quantity(value, number.unit.as_ref());
+    let about = if reading.exact.is_some() { "about " } else { "" };
     words::compose(&[&as_given, &converted], |w| match w {
-        [given, converted] => format!("{given}, that is {converted}"),
+        [given, converted] => format!("{given}, that is {about}{converted}"),
         _ => String::new(),
     })
 }

@@ -50,15 +50,19 @@ pub(super) fn judge(
     };
     let named = said.is_some();
     let given = Given { decimal, unit: said.or(rule.unit.as_ref()) };
-    if !named
-        && !step.sensitive
-        && let Some(other) = meant_in_another_unit(rule, &spans, &given.decimal.exact)
-    {
-        let other = Given { unit: Some(other), ..given };
-        let asked = ask_unit(rule, &other);
-        return settle(step, rule, &spans, &other, Some(asked));
+    let other = meant_in_another_unit(rule, &spans, &given.decimal.exact);
+    let Some(other) = other.filter(|_| !named && !step.sensitive) else {
+        return settle(step, rule, &spans, &given, None);
+    };
+    let possible = spans.instrument.as_ref().is_none_or(|s| s.contains(&given.decimal.exact));
+    if possible {
+        // A "yes" that nobody thought about must not turn an alarming value into a good one.
+        let asked = ask_own_unit(&given, other);
+        settle(step, rule, &spans, &given, Some(asked))
+    } else {
+        let asked = ask_other_unit(&given, other);
+        settle(step, rule, &spans, &Given { unit: Some(other), ..given }, Some(asked))
     }
-    settle(step, rule, &spans, &given, None)
 }
 
 /// The digits at the start and the unit after them: `3.2 bar` → 3.2, `bar`.
@@ -211,12 +215,21 @@ fn in_own_unit(rule: &NumberRule, number: &Exact, unit: Option<&StepUnit>) -> Ex
     }
 }
 
-/// The question that asks for the unit: what the number would be in the likely one.
-fn ask_unit(rule: &NumberRule, other: &Given<'_>) -> Text {
-    let meant = speech::quantity(&other.decimal.plain(), other.unit);
-    let own = speech::quantity(&other.decimal.plain(), rule.unit.as_ref());
-    words::compose(&[&meant, &own], |w| match w {
-        [meant, own] => format!("{own} would be out of range. Did you mean {meant}?"),
+/// Asks for the unit of a number that is possible in the step's own, and out of range in it.
+fn ask_own_unit(given: &Given<'_>, other: &StepUnit) -> Text {
+    let own = speech::quantity(&given.decimal.plain(), given.unit);
+    words::compose(&[&own, &other.words.many], |w| match w {
+        [own, other] => format!("Do you mean {own}, which is out of range, and not {other}?"),
+        _ => String::new(),
+    })
+}
+
+/// Asks for the unit of a number that is impossible in the step's own.
+fn ask_other_unit(given: &Given<'_>, other: &StepUnit) -> Text {
+    let own = speech::quantity(&given.decimal.plain(), given.unit);
+    let meant = speech::quantity(&given.decimal.plain(), Some(other));
+    words::compose(&[&own, &meant], |w| match w {
+        [own, meant] => format!("{own} is not possible. Did you mean {meant}?"),
         _ => String::new(),
     })
 }

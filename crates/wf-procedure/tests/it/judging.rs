@@ -21,9 +21,10 @@ fn pressure_of_the_pump() {
     let out = "Suction pressure: 7.5 bar, outside 1.5 to 6.0 bar. Is that right?";
     let blocks =
         format!("7.5 bar OUT WARN ASK[{out}] BLOCK PRESSURE_OUT_OF_RANGE high maintenance-lead");
-    let psi = "Suction pressure: 87.03 pounds per square inch, that is 6 bar, outside 1.5 to 6.0 bar. Is that right?";
+    let psi = "Suction pressure: 87.03 pounds per square inch, that is about 6 bar, outside 1.5 to 6.0 bar. Is that right?";
+    // The exact value of 87.03 psi is above 6 bar although it is displayed as 6.00.
     let just_above = format!(
-        "87.03 psi = 6.00 bar (25809582811741521/4301066666666666) OUT WARN ASK[{psi}] BLOCK PRESSURE_OUT_OF_RANGE high maintenance-lead"
+        "87.03 psi = 6.00 bar (77425745435224263/12903200000000000) OUT WARN ASK[{psi}] BLOCK PRESSURE_OUT_OF_RANGE high maintenance-lead"
     );
     table(
         "suction_pressure",
@@ -42,6 +43,12 @@ fn pressure_of_the_pump() {
             ("420 kilopascals", None, "420 kPa = 4.20 bar"),
             ("7.5", Some("bar"), &blocks),
             ("7.5", None, &blocks),
+            ("87.03", Some("psi"), &just_above),
+            (
+                "87.02",
+                Some("psi"),
+                "87.02 psi = 6.00 bar (38708424495996871/6451600000000000) WARN",
+            ),
             ("25.01", Some("bar"), "IMPLAUSIBLE_VALUE"),
             ("-0.01", Some("bar"), "IMPLAUSIBLE_VALUE"),
             ("4.205", None, "VALIDATION_ERROR"),
@@ -51,35 +58,25 @@ fn pressure_of_the_pump() {
             ("4.2 bar", Some("psi"), "UNIT_MISMATCH"),
         ],
     );
-    // The exact value of 87.03 psi is above 6 bar although it is displayed as 6.00.
-    let state = workflow(&pump());
-    let judged = judge(&pump(), &state, "suction_pressure", "87.03", Some("psi"));
-    let found = line(&judged);
-    assert!(found.starts_with("87.03 psi = 6.00 bar ("), "{found}");
-    assert!(found.ends_with(&just_above[just_above.find(" OUT").unwrap()..]), "{found}");
-    assert_eq!(
-        line(&judge(&pump(), &state, "suction_pressure", "87.02", Some("psi")))
-            .matches("OUT")
-            .count(),
-        0
-    );
 }
 
 #[test]
 fn a_number_without_a_unit_that_fits_exactly_one_other_is_asked_about() {
     let policy = pump();
     let state = workflow(&policy);
-    // 300 bar is impossible, 300 kPa is 3 bar, 300 psi is 20.7 bar.
-    let asked = "300 bar would be out of range. Did you mean 300 kilopascals?";
+    // 300 bar is impossible, 300 kPa is 3 bar, 300 psi is 20.7 bar: only kilopascals can be meant.
+    let asked = "300 bar is not possible. Did you mean 300 kilopascals?";
     let found = line(&judge(&policy, &state, "suction_pressure", "300", None));
     assert_eq!(found, format!("300 kPa = 3.00 bar ASK[{asked}]"));
     // The same number with its unit is judged as it is.
     let with_unit = line(&judge(&policy, &state, "suction_pressure", "300", Some("bar")));
     assert_eq!(with_unit, "IMPLAUSIBLE_VALUE");
-    // 25 fits psi (1.72 bar): a value that is possible in bar, but not accepted.
-    let asked = "25 bar would be out of range. Did you mean 25 pounds per square inch?";
+    // 25 bar is possible and alarming, 25 psi (1.72 bar) is fine: confirming records what alarms.
+    let asked = "Do you mean 25 bar, which is out of range, and not pounds per square inch?";
     let found = line(&judge(&policy, &state, "suction_pressure", "25", None));
-    assert!(found.ends_with(&format!("ASK[{asked}]")), "{found}");
+    assert!(found.starts_with(&format!("25 bar OUT WARN ASK[{asked}] BLOCK")), "{found}");
+    let found = line(&judge(&policy, &state, "suction_pressure", "25 psi", None));
+    assert_eq!(found, "25 psi = 1.72 bar (8896443230521/5161280000000) WARN");
     // What fits no unit is not asked about.
     let found = line(&judge(&policy, &state, "suction_pressure", "10", None));
     assert!(found.contains("BLOCK PRESSURE_OUT_OF_RANGE"), "{found}");
