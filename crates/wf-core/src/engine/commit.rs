@@ -51,7 +51,8 @@ impl Engine {
         match self.parts.store.commit(commit.clone()).await {
             Ok(()) => Ok(Sent::Done),
             Err(CommitError::Ambiguous { .. }) => Ok(Sent::Unknown),
-            Err(CommitError::Conflict(Conflict::Ledger(row))) if same(&row, commit) => {
+            // Met on the first sending, an equal row is somebody else's: this one was surely not applied.
+            Err(CommitError::Conflict(Conflict::Ledger(row))) if resent && same(&row, commit) => {
                 Ok(Sent::Done)
             }
             Err(CommitError::Conflict(Conflict::Ledger(_))) => Ok(Sent::Again),

@@ -86,7 +86,7 @@ fn locked(
     let saying = if own {
         Rule::AssetInOwnUse { asset: held.asset.clone(), label: other.label.clone() }
     } else {
-        let holder = Some(other.owner.spoken().to_owned());
+        let holder = other.owner.name.clone();
         Rule::AssetInUse { asset: held.asset.clone(), holder, since }
     };
     Rejection::new(ErrorCode::AssetLocked, message, saying)

@@ -96,8 +96,8 @@ pub enum Rule {
     SupervisorNeeded,
     /// Somebody else drives the workflow.
     NotOwner {
-        /// Their name.
-        owner: String,
+        /// Their name, when one is known. An id is never spoken.
+        owner: Option<String>,
     },
     /// The step must be done.
     CannotSkip,

@@ -325,6 +325,9 @@ impl DomainPolicyPort for PlainPolicy {
     }
 
     fn canonical_asset(&self, raw: &str) -> Option<AssetId> {
+        if !self.assets {
+            return None;
+        }
         let plain: String =
             raw.chars().filter(|c| !c.is_whitespace() && *c != '-').collect::<String>();
         let digits = plain.strip_prefix(['u', 'U'])?;

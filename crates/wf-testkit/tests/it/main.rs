@@ -1,5 +1,5 @@
 //! The kit tested with itself: the model keeps the law, each clause is red on a store that breaks it, and the doubles
-//! do what they say.
+//! do what they say. The engine of wf-core is tested here too (`engine_*`), because it needs the doubles.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
@@ -7,6 +7,16 @@ mod build;
 mod clauses;
 mod contract;
 mod doubles;
+mod engine_bench;
+mod engine_faults;
+mod engine_find;
+mod engine_flow;
+mod engine_keyless;
+mod engine_ledger;
+mod engine_outbox;
+mod engine_shape;
 mod fault;
 mod mutants;
+#[path = "../../../wf-core/tests/it/plain_policy.rs"]
+mod plain_policy;
 mod random;

@@ -31,7 +31,7 @@ pub(super) fn owner(workflow: &Workflow, by: &Principal) -> Result<(), Rejection
     if workflow.owner.id == by.actor || by.scopes.supervise {
         return Ok(());
     }
-    let owner = workflow.owner.spoken().to_owned();
+    let owner = workflow.owner.name.clone();
     Err(Rejection::new(
         ErrorCode::NotAllowed,
         "another person drives this workflow",

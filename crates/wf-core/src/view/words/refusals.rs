@@ -47,6 +47,7 @@ impl Words<'_> {
             Rule::NotAllowed => "You are not allowed to do that. Ask your supervisor.".to_owned(),
             Rule::SupervisorNeeded => "Only a supervisor may do that. Ask yours.".to_owned(),
             Rule::NotOwner { owner } => {
+                let owner = owner.as_deref().unwrap_or("Somebody else");
                 format!("{owner} is doing this work. Ask them to hand it over.")
             }
             Rule::CannotSkip => {
