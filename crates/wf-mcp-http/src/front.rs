@@ -116,6 +116,7 @@ impl Front {
             return Err(RpcFault::new(Some(&id), RpcKind::InvalidParams, text).into());
         }
         // The arguments go to the handler beside the message, not in it.
+        drop(bytes);
         let message = Bytes::from(request.to_bytes());
         head.extensions.insert(Sent(Arc::new(request.arguments)));
         self.pass(head, message, Some(id)).await
@@ -128,6 +129,10 @@ impl Front {
         message: Bytes,
         id: Option<Value>,
     ) -> Result<Response, Fault> {
+        if message.len() > MESSAGE_BYTES_MAX {
+            let text = format!("at most {MESSAGE_BYTES_MAX} bytes besides a tool's arguments");
+            return Err(RpcFault::new(id.as_ref(), RpcKind::InvalidRequest, text).into());
+        }
         headers::normalise(&mut head.headers);
         head.headers.insert(CONTENT_LENGTH, HeaderValue::from(message.len()));
         let incident = head.extensions.get::<RequestId>().cloned();
@@ -137,6 +142,10 @@ impl Front {
 }
 
 const INITIALIZE: &str = "initialize";
+
+/// Longest message without the arguments of a tool, in bytes. rmcp keeps it, parsed, for as long as the call takes, and
+/// parsed JSON is many times its size; accepted arguments have limits of their own.
+const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 
 /// The method for the log, if it is one of MCP.
 fn known_method(method: &str) -> &'static str {

@@ -41,6 +41,16 @@ impl<'a> MakeWriter<'a> for Lines {
     }
 }
 
+/// What this process logs from now on, rmcp and hyper included. Of the whole process: which places are worth asking is
+/// remembered for all threads together, so a subscriber of one thread may miss lines.
+static LINES: LazyLock<Lines> = LazyLock::new(|| {
+    let lines = Lines::default();
+    let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(lines.clone());
+    let subscriber = Registry::default().with(EnvFilter::new("trace")).with(layer);
+    tracing::subscriber::set_global_default(subscriber).expect("the only one of this process");
+    lines
+});
+
 /// Stands in arguments and credentials.
 const SAID: &str = "canary-5f1d";
 /// Stands wherever else a client may write something.
@@ -48,12 +58,7 @@ const SENT: &str = "canary-77aa";
 
 #[tokio::test]
 async fn log_lines_tell_the_request_and_nothing_that_was_said() {
-    let lines = Lines::default();
-    let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(lines.clone());
-    // Everything there is, from rmcp and hyper too.
-    let subscriber = Registry::default().with(EnvFilter::new("trace")).with(layer);
-    // One thread runs this test, its server included.
-    let guard = tracing::subscriber::set_default(subscriber);
+    let lines = LazyLock::force(&LINES);
     let world = World::new().await;
     let arguments = json!({"workflow_id": "w", "step_id": "s", "note": SAID, "value": SAID});
     let message = call("submit_step", arguments).to_string();
@@ -66,10 +71,10 @@ async fn log_lines_tell_the_request_and_nothing_that_was_said() {
     world.client().ask("GET", &format!("/{SENT}"), &headers).await;
     let method = json!({"jsonrpc": "2.0", "id": 1, "method": SENT});
     world.post(&method).await;
-    drop(guard);
 
     let text = lines.text();
-    let line = text.lines().find(|line| line.contains("answered")).expect("a line");
+    let ours = |line: &&str| line.contains("req-77") && line.contains("answered");
+    let line = text.lines().find(ours).expect("a line");
     for part in [
         "id=\"req-77\"",
         "route=\"/mcp\"",

@@ -60,6 +60,19 @@ async fn malformed_messages_are_told_by_status_and_code() {
 }
 
 #[tokio::test]
+async fn only_arguments_may_be_large() {
+    let world = World::new().await;
+    let mut message = call("find_work", json!({"query": "q".repeat(500_000)}));
+    let error = world.post(&message).await.result()["structuredContent"]["error"].clone();
+    assert_eq!(error["details"]["max"], 200, "{error}");
+    message["params"]["arguments"] = json!({});
+    message["params"]["_meta"] = json!({"padding": "p".repeat(100_000)});
+    assert_eq!(world.post(&message).await.rpc(), (400, -32600));
+    let notice = json!({"jsonrpc": "2.0", "method": "notifications/x", "params": {"p": "p".repeat(100_000)}});
+    assert_eq!(world.post(&notice).await.rpc(), (400, -32600));
+}
+
+#[tokio::test]
 async fn an_error_carries_the_id_when_it_can_be_read() {
     let world = World::new().await;
     let id = |answer: Answer| answer.json().get("id").cloned();
