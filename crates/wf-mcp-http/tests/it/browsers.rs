@@ -39,7 +39,7 @@ async fn only_known_hosts_are_answered() {
     ] {
         assert_eq!(status(bad).await, 403, "{bad}");
     }
-    assert_eq!(world.store.commits(), 0);
+    assert_eq!(world.store.events().await, 0);
 }
 
 #[tokio::test]

@@ -72,7 +72,7 @@ async fn every_tool_does_its_work_and_every_answer_fits_the_schemas() {
         (
             "submit_step",
             json!({"workflow_id": "$", "step_id": "step-2", "value": "outside"}),
-            "out_of_range",
+            "blocked",
         ),
         ("find_work", json!({"scope": "blocked"}), "list"),
         (
@@ -119,12 +119,12 @@ async fn a_key_makes_a_repeated_call_one_call() {
             "workflow_id": workflow, "step_id": "step-1", "value": value, "idempotency_key": "k-1",
         })
     };
-    let before = world.store.commits();
+    let before = world.store.events().await;
     let (first, second) = tokio::join!(
         world.call("submit_step", submit("ok")),
         world.call("submit_step", submit("ok"))
     );
-    assert_eq!(world.store.commits(), before + 1);
+    assert_eq!(world.store.events().await, before + 1);
     let duplicates = [&first, &second].map(|body| body["duplicate"] == true);
     assert_eq!(duplicates.iter().filter(|d| **d).count(), 1, "{first} {second}");
     assert_eq!(first["speech"], second["speech"]);

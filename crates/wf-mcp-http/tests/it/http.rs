@@ -57,7 +57,7 @@ async fn heads_that_are_wrong_are_400_and_the_connection_ends() {
         assert_eq!(answer.status, 400, "{what}: {answer:?}");
         assert!(receive(&mut stream).await.is_none(), "{what}: the connection lives on");
     }
-    assert_eq!(world.store.commits(), 0);
+    assert_eq!(world.store.events().await, 0);
 }
 
 #[tokio::test]

@@ -151,7 +151,7 @@ async fn header_and_body_must_agree_in_the_modern_revision() {
     // find_work in Base64, as the revision allows.
     let coded = ("mcp-name", "=?base64?ZmluZF93b3Jr?=");
     assert_eq!(post(&client, &[version, method, coded], &call).await.status, 200);
-    assert_eq!(world.store.commits(), 0);
+    assert_eq!(world.store.events().await, 0);
 }
 
 #[tokio::test]

@@ -56,7 +56,7 @@ async fn malformed_messages_are_told_by_status_and_code() {
     }
     // The process is as well as before.
     assert_eq!(world.call("find_work", json!({})).await["outcome"], "list");
-    assert_eq!(world.store.commits(), 0);
+    assert_eq!(world.store.events().await, 0);
 }
 
 #[tokio::test]

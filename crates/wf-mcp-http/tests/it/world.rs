@@ -5,19 +5,20 @@ mod store;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use wf_core::engine::{Engine, EngineParts, Policies, Settings};
-use wf_core::models::{Locale, Timestamp, Workflow};
-use wf_core::ports::{
-    ClockPort, DeliveryError, IdPort, Message, NotificationPort, OrchestratorPort,
-};
+use wf_core::models::Locale;
+use wf_core::ports::StorageBackendPort;
 use wf_mcp_http::{Authenticator, Drained, HttpConfig, Probes, Server};
+use wf_testkit::clock::ManualClock;
+use wf_testkit::ids::SequentialIds;
+use wf_testkit::notification::RecordingSink;
+use wf_testkit::orchestrator::ImmediateOrchestrator;
 
 use crate::client::{Answer, Client};
 pub(crate) use policy::TwoSteps;
@@ -54,7 +55,7 @@ impl World {
         };
         change(&mut config);
         let store = Arc::new(Shelf::default());
-        let engine = Arc::new(engine(Arc::clone(&store)).await);
+        let engine = Arc::new(engine(store.port()).await);
         let server = match authenticator {
             Some(authenticator) => Server::bind_with(config, engine, probes, authenticator).await,
             None => Server::bind(config, engine, probes).await,
@@ -73,7 +74,7 @@ impl World {
 
     /// Why a server with this configuration does not begin.
     pub(crate) async fn refused(config: HttpConfig) -> String {
-        let engine = Arc::new(engine(Arc::new(Shelf::default())).await);
+        let engine = Arc::new(engine(Shelf::default().port()).await);
         let refused = Server::bind(config, engine, Arc::new(Steady)).await;
         refused.expect_err("refused").to_string()
     }
@@ -117,14 +118,14 @@ pub(crate) async fn within<F: IntoFuture>(future: F) -> F::Output {
     tokio::time::timeout(Duration::from_secs(20), future).await.expect("in time")
 }
 
-async fn engine(store: Arc<Shelf>) -> Engine {
+async fn engine(store: Arc<dyn StorageBackendPort>) -> Engine {
     let parts = EngineParts {
         store,
         policies: Policies::new(vec![Arc::new(TwoSteps::new())], None).expect("one policy"),
-        clock: Arc::new(Wall),
-        ids: Arc::new(Counter::default()),
-        orchestrator: Arc::new(Local),
-        notifications: Arc::new(Nowhere),
+        clock: Arc::new(ManualClock::default()),
+        ids: Arc::new(SequentialIds::new()),
+        orchestrator: Arc::new(ImmediateOrchestrator::default()),
+        notifications: Arc::new(RecordingSink::new()),
         settings: Settings {
             locale: Locale::default(),
             timezone: "UTC".to_owned(),
@@ -146,54 +147,5 @@ impl Probes for Steady {
 
     fn metrics(&self) -> String {
         "# HELP up x\nup 1\n".to_owned()
-    }
-}
-
-#[derive(Debug)]
-struct Wall;
-
-impl ClockPort for Wall {
-    fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
-        Timestamp::from_ms(i64::try_from(since.as_millis()).expect("before 9999"))
-    }
-
-    fn sleep(&self, ms: u64) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
-        Box::pin(tokio::time::sleep(Duration::from_millis(ms)))
-    }
-}
-
-#[derive(Debug, Default)]
-struct Counter(AtomicU64);
-
-impl IdPort for Counter {
-    fn workflow_id(&self) -> String {
-        format!("wf-{}", self.0.fetch_add(1, Ordering::Relaxed))
-    }
-
-    fn random_hex(&self) -> String {
-        format!("{:032x}", self.0.fetch_add(1, Ordering::Relaxed))
-    }
-}
-
-#[derive(Debug)]
-struct Local;
-
-#[async_trait]
-impl OrchestratorPort for Local {
-    fn acknowledges_at_start(&self) -> bool {
-        true
-    }
-
-    async fn committed(&self, _: &Workflow) {}
-}
-
-#[derive(Debug)]
-struct Nowhere;
-
-#[async_trait]
-impl NotificationPort for Nowhere {
-    async fn deliver(&self, _: &Message) -> Result<(), DeliveryError> {
-        Ok(())
     }
 }

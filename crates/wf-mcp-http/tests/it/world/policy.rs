@@ -81,6 +81,7 @@ impl DomainPolicyPort for TwoSteps {
     }
 
     fn canonical_asset(&self, raw: &str) -> Option<AssetId> {
+        assert_ne!(raw, "breaks", "a planted bug");
         AssetId::parse(&raw.to_ascii_uppercase()).ok()
     }
 
@@ -142,6 +143,7 @@ impl DomainPolicyPort for TwoSteps {
                 ..Reading::default()
             },
             out_of_range: offered.value == "outside",
+            deviation: None,
             warnings: Vec::new(),
             read_back: (offered.value == "twice").then(|| "Did you say twice?".into()),
             spoken: offered.value.into(),
