@@ -1,6 +1,7 @@
 //! The engine: the only place that knows the order load → judge → decide → commit → answer.
 
 mod attempt;
+mod bounds;
 pub mod call;
 mod check;
 mod commit;

@@ -26,6 +26,6 @@ pub mod token;
 pub use command::{Command, CommandKind, Facts, LockFact, Secret};
 pub use decide::decide;
 pub use decision::{Confirmation, Decision, Draft, Outcome, Rejection, Unrecorded, Verdict};
-pub use event::{Event, EventBody, SensitiveValue};
+pub use event::{Event, EventBody, Recording, SensitiveValue};
 pub use evolve::evolve;
 pub use room::room;

@@ -201,6 +201,7 @@ fn accepted(
         spoken: speech::reading(step, &reading),
         reading,
         out_of_range,
+        deviation: None,
         warnings: Vec::new(),
         read_back,
     }

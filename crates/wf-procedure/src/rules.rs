@@ -111,6 +111,8 @@ pub(crate) struct NumberRule {
     pub(crate) warn: Option<Bounds>,
     /// What a value outside `accept` does; a warning when absent.
     pub(crate) block: Option<Block>,
+    /// What a value outside `accept` is called that only warns.
+    pub(crate) deviation: Option<ReasonCode>,
 }
 
 impl NumberRule {

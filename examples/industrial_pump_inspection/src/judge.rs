@@ -165,6 +165,7 @@ fn accepted(step: &Step, offered: &Offered<'_>, value: &str) -> Accepted {
             ..Reading::default()
         },
         out_of_range: false,
+        deviation: None,
         warnings: Vec::new(),
         read_back: None,
         spoken: spoken(step, value).into(),

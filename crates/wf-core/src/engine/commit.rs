@@ -4,10 +4,10 @@ use serde_json::{Map, Value};
 
 use crate::errors::ErrorCode;
 use crate::limits::RESEND_ATTEMPTS_MAX;
-use crate::models::{Phase, Reading, ResultId, StepId, Text, Workflow};
+use crate::models::{Phase, ResultId, Text, Workflow};
 use crate::policy::DomainPolicyPort;
 use crate::ports::{Commit, CommitError, Conflict, LedgerRow, LoadQuery};
-use crate::state_machine::{Event, EventBody, Outcome, Rejection, Unrecorded};
+use crate::state_machine::{Event, EventBody, Outcome, Recording, Rejection, Unrecorded};
 use crate::view::{Ask, Done, Fault, Frame, Saying, Stand, Words, next};
 
 use super::Engine;
@@ -207,18 +207,8 @@ fn is_release(body: &EventBody) -> bool {
     matches!(body, EventBody::LockReleased { .. })
 }
 
-fn recorded(body: &EventBody) -> Option<(&StepId, &Reading)> {
-    if let EventBody::StepRecorded { step_id, reading, .. }
-    | EventBody::StepCorrected { step_id, reading, .. } = body
-    {
-        Some((step_id, reading))
-    } else {
-        None
-    }
-}
-
 fn value(body: &EventBody, policy: &dyn DomainPolicyPort, words: &Words<'_>) -> Option<String> {
-    let (step_id, reading) = recorded(body)?;
+    let Recording { step_id, reading, .. } = body.recording()?;
     (!reading.withheld).then(|| policy.spoken(step_id, reading, words.locale()))
 }
 

@@ -44,6 +44,7 @@ impl Engine {
 
     async fn run(&self, principal: &Principal, call: &Call) -> Result<Reply, Refused> {
         scope(principal, &call.request)?;
+        super::bounds::bounds(&call.request)?;
         let cause = ledger::cause(call, &self.parts.ids.random_hex())?;
         let attempting = Attempting {
             engine: self,

@@ -1,10 +1,11 @@
-//! Verifies a store from its own records: hash chains, I3, I4, I6, I13.
+//! Verifies a store from its own records: hash chains, I3, I4, I5, I6, I13. The locks: [`locks`].
 
-use std::collections::BTreeMap;
+mod locks;
 
-use crate::locks::LockRow;
-use crate::models::{AssetId, Phase, TenantId, Workflow, WorkflowId};
-use crate::ports::{ListQuery, LoadQuery, ReadError, StorageBackendPort};
+use std::collections::BTreeSet;
+
+use crate::models::{Actor, AssetId, Cause, Workflow, WorkflowId};
+use crate::ports::{LedgerKey, ListQuery, LoadQuery, ReadError, StorageBackendPort};
 use crate::state_machine::chain::{event_hash, origin_hash};
 use crate::state_machine::{Event, EventBody, evolve};
 
@@ -37,7 +38,8 @@ const PAGE: u32 = 200;
 /// Recomputes everything that can be recomputed, over the whole store or for one workflow. `progress` is told how many
 /// workflows are done.
 ///
-/// Reads go on while others write: a workflow that changed in between is read again from its new state.
+/// Reads go on while others write: each workflow is looked at as it was listed, and what could come from a change in
+/// between is a finding only when the workflow has not changed since.
 ///
 /// # Errors
 /// [`ReadError`] when the store does not answer.
@@ -47,64 +49,63 @@ pub async fn verify(
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<VerifyReport, ReadError> {
     let mut report = VerifyReport::default();
-    let mut holders = Holders::new();
+    let mut holders = locks::Holders::new();
     let mut query = ListQuery { limit: PAGE, ..ListQuery::default() };
     loop {
         let page = store.list(&query).await?;
         let meant: Vec<&Workflow> =
             page.items.iter().filter(|w| only.is_none_or(|id| id == &w.id)).collect();
         // Read after the workflows: a lock that was acquired later never looks missing.
-        let locks = locks_of(store, &meant).await?;
-        report.locks += u64::try_from(locks.len()).unwrap_or(u64::MAX);
+        let rows = locks::of(store, &meant).await?;
         for workflow in meant {
-            chain(store, workflow, &mut report).await?;
-            held(workflow, &locks, &mut holders, &mut report);
+            let released = chain(store, workflow, &mut report).await?;
+            let held = locks::Held { workflow, released: &released, rows: &rows };
+            locks::held(store, &held, &mut holders, &mut report).await?;
             report.workflows += 1;
             progress(report.workflows);
         }
         match page.next {
             Some(next) => query.after = Some(next),
-            None => return Ok(report),
+            None => break,
         }
+    }
+    locks::holders(store, only, &mut report).await?;
+    Ok(report)
+}
+
+impl VerifyReport {
+    fn find(&mut self, place: impl Into<String>, invariant: &'static str, message: String) {
+        self.findings.push(Finding { workflow_id: place.into(), invariant, message });
     }
 }
 
-type Locks = BTreeMap<(TenantId, AssetId), LockRow>;
-/// Open workflows by the asset and fence they acquired.
-type Holders = BTreeMap<(TenantId, AssetId, u64), WorkflowId>;
-
-async fn locks_of(
-    store: &dyn StorageBackendPort,
-    workflows: &[&Workflow],
-) -> Result<Locks, ReadError> {
-    let mut wanted: BTreeMap<TenantId, Vec<AssetId>> = BTreeMap::new();
-    for workflow in workflows {
-        let assets = wanted.entry(workflow.tenant.clone()).or_default();
-        assets.extend(workflow.assets.iter().map(|a| a.id.clone()));
-    }
-    let mut rows = Locks::new();
-    for (tenant, mut assets) in wanted {
-        assets.sort();
-        assets.dedup();
-        let query = LoadQuery { tenant, workflow: None, ledger: None, assets, count_open_of: None };
-        for row in store.load(&query).await?.locks {
-            rows.insert((row.tenant.clone(), row.asset_id.clone()), row);
-        }
-    }
-    Ok(rows)
+/// The workflow has not changed since it was listed.
+async fn unchanged(store: &dyn StorageBackendPort, workflow: &Workflow) -> Result<bool, ReadError> {
+    let query = LoadQuery {
+        tenant: workflow.tenant.clone(),
+        workflow: Some(workflow.id.clone()),
+        ledger: None,
+        assets: Vec::new(),
+        count_open_of: None,
+    };
+    let now = store.load(&query).await?.workflow;
+    Ok(now.is_some_and(|now| now.revision == workflow.revision))
 }
 
-/// Walks one history up to the listed revision: later events belong to commits that came after the listing.
+/// Walks one history up to the listed revision: later events belong to commits that came after the listing. Returns the
+/// assets that were released by hand.
 async fn chain(
     store: &dyn StorageBackendPort,
     workflow: &Workflow,
     report: &mut VerifyReport,
-) -> Result<(), ReadError> {
+) -> Result<BTreeSet<AssetId>, ReadError> {
     let mut walk = Walk {
         tip: origin_hash(&workflow.tenant, &workflow.id),
         seq: 0,
         state: None,
         over: false,
+        causes: Vec::new(),
+        released: BTreeSet::new(),
         findings: Vec::new(),
     };
     while walk.seq < workflow.revision {
@@ -123,12 +124,42 @@ async fn chain(
     if walk.findings.is_empty() && walk.state.as_ref() != Some(workflow) {
         walk.find("I13", "the stored state is not the fold of its events".to_owned());
     }
-    let id = workflow.id.to_string();
-    report.findings.extend(walk.findings.into_iter().map(|(invariant, message)| Finding {
-        workflow_id: id.clone(),
-        invariant,
-        message,
-    }));
+    let beyond = store.events(&workflow.tenant, &workflow.id, workflow.revision, 1).await?;
+    if !beyond.is_empty() && unchanged(store, workflow).await? {
+        walk.find("I5", "there are events after the stored revision".to_owned());
+    }
+    if workflow.phase.is_open() {
+        marked(store, workflow, &mut walk).await?;
+    }
+    for (invariant, message) in walk.findings {
+        report.find(workflow.id.as_str(), invariant, message);
+    }
+    Ok(walk.released)
+}
+
+/// Every commit of an open workflow has its ledger row: without it the call could be done twice.
+async fn marked(
+    store: &dyn StorageBackendPort,
+    workflow: &Workflow,
+    walk: &mut Walk,
+) -> Result<(), ReadError> {
+    for (seq, actor, cause) in std::mem::take(&mut walk.causes) {
+        let key = LedgerKey { tenant: workflow.tenant.clone(), actor, key: cause.key };
+        let query = LoadQuery {
+            tenant: workflow.tenant.clone(),
+            workflow: None,
+            ledger: Some(key),
+            assets: Vec::new(),
+            count_open_of: None,
+        };
+        let row = store.load(&query).await?.ledger;
+        let right = row.is_some_and(|row| {
+            row.workflow_id == workflow.id && row.entry.fingerprint == cause.fingerprint
+        });
+        if !right {
+            walk.find("I5", format!("the commit of event {seq} has no ledger row"));
+        }
+    }
     Ok(())
 }
 
@@ -137,6 +168,10 @@ struct Walk {
     seq: u64,
     state: Option<Workflow>,
     over: bool,
+    /// Who caused which commit, by its first event.
+    causes: Vec<(u64, Actor, Cause)>,
+    /// Assets that were released by hand.
+    released: BTreeSet<AssetId>,
     findings: Vec<(&'static str, String)>,
 }
 
@@ -162,6 +197,13 @@ impl Walk {
             self.find("I6", format!("event {} comes after the completion", event.seq));
         }
         self.sensitive(event);
+        if let EventBody::LockReleased { asset_id, .. } = &event.body {
+            self.released.insert(asset_id.clone());
+        }
+        let known = self.causes.last().is_some_and(|(_, _, cause)| cause.key == event.cause.key);
+        if event.actor.is_person() && !known {
+            self.causes.push((event.seq, event.actor.clone(), event.cause.clone()));
+        }
         self.over |= event.body.kind() == "workflow_completed";
         self.tip = event.hash.clone();
         self.seq = event.seq;
@@ -182,45 +224,12 @@ impl Walk {
 }
 
 fn chained_digest(body: &EventBody, name: &str) -> Option<String> {
-    if let EventBody::StepRecorded { sensitive_digest, .. }
-    | EventBody::StepCorrected { sensitive_digest, .. } = body
-    {
-        return sensitive_digest.as_ref().map(ToString::to_string);
+    if let Some(recording) = body.recording() {
+        return recording.sensitive_digest.as_ref().map(ToString::to_string);
     }
     if let EventBody::WorkflowStarted { sensitive_inputs, .. } = body {
         let input = name.strip_prefix("inputs.")?;
         return sensitive_inputs.get(input)?.as_str().map(ToOwned::to_owned);
     }
     None
-}
-
-/// I3: at most one open workflow holds an asset, and the lock row says the same.
-fn held(workflow: &Workflow, locks: &Locks, holders: &mut Holders, report: &mut VerifyReport) {
-    let mut find = |message: String| {
-        report.findings.push(Finding {
-            workflow_id: workflow.id.to_string(),
-            invariant: "I3",
-            message,
-        });
-    };
-    for asset in &workflow.assets {
-        let tenant = workflow.tenant.clone();
-        let Some(row) = locks.get(&(tenant.clone(), asset.id.clone())) else {
-            find(format!("asset {} has no lock row", asset.id));
-            continue;
-        };
-        if row.fence < asset.fence {
-            find(format!("asset {} has fence {}, below {}", asset.id, row.fence, asset.fence));
-        }
-        if workflow.phase == Phase::Completed {
-            if row.holder.as_ref().is_some_and(|h| h.workflow_id == workflow.id) {
-                find(format!("asset {} is still held although the work is over", asset.id));
-            }
-            continue;
-        }
-        let key = (tenant, asset.id.clone(), asset.fence);
-        if let Some(other) = holders.insert(key, workflow.id.clone()) {
-            find(format!("asset {} was acquired with the same fence by {other}", asset.id));
-        }
-    }
 }

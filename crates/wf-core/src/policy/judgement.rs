@@ -39,6 +39,8 @@ pub struct Accepted {
     pub reading: Reading,
     /// Outside what is accepted.
     pub out_of_range: bool,
+    /// What a deviation that does not block is called.
+    pub deviation: Option<ReasonCode>,
     /// Warnings to show and keep.
     pub warnings: Vec<Text>,
     /// What must be read back and confirmed before it is recorded.

@@ -81,6 +81,34 @@ pub enum ConfirmedBy {
     Elicitation,
 }
 
+/// A recorded value with what belongs to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recording {
+    /// The step.
+    pub step_id: StepId,
+    /// 1 for the first value of the step.
+    pub attempt: u32,
+    /// The value; withheld when sensitive.
+    pub reading: Reading,
+    /// Salted digest of a sensitive value.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sensitive_digest: Option<Digest>,
+    /// Outside what the policy accepts.
+    pub out_of_range: bool,
+    /// What the policy calls a deviation that does not block; a block has its own code.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub deviation: Option<ReasonCode>,
+    /// Warnings of the policy.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub warnings: Vec<Text>,
+    /// The caller's note.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub note: Option<String>,
+    /// How the read-back was confirmed, when one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub confirmed_by: Option<ConfirmedBy>,
+}
+
 /// What happened, by kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "data", rename_all = "snake_case")]
@@ -109,52 +137,14 @@ pub enum EventBody {
         fence: u64,
     },
     /// A value was recorded for a step.
-    StepRecorded {
-        /// The step.
-        step_id: StepId,
-        /// 1 for the first value of the step.
-        attempt: u32,
-        /// The value; withheld when sensitive.
-        reading: Reading,
-        /// Salted digest of a sensitive value.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
-        sensitive_digest: Option<Digest>,
-        /// Outside what the policy accepts.
-        out_of_range: bool,
-        /// Warnings of the policy.
-        #[serde(skip_serializing_if = "Vec::is_empty", default)]
-        warnings: Vec<Text>,
-        /// The caller's note.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
-        note: Option<String>,
-        /// How the read-back was confirmed, when one was asked for.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
-        confirmed_by: Option<ConfirmedBy>,
-    },
+    StepRecorded(Recording),
     /// A recorded value was replaced; the original stays in the history.
     StepCorrected {
-        /// The step.
-        step_id: StepId,
-        /// Counts on from the value that is replaced.
-        attempt: u32,
-        /// The new value.
-        reading: Reading,
-        /// Salted digest of a sensitive value.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
-        sensitive_digest: Option<Digest>,
-        /// Outside what the policy accepts.
-        out_of_range: bool,
-        /// Warnings of the policy.
-        #[serde(skip_serializing_if = "Vec::is_empty", default)]
-        warnings: Vec<Text>,
+        /// The new value; its attempt counts on from the value that is replaced.
+        #[serde(flatten)]
+        recording: Recording,
         /// Why.
         reason_code: ReasonCode,
-        /// The caller's note.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
-        note: Option<String>,
-        /// How the read-back was confirmed, when one was asked for.
-        #[serde(skip_serializing_if = "Option::is_none", default)]
-        confirmed_by: Option<ConfirmedBy>,
     },
     /// A later step used a value that was corrected: it is open again.
     RecheckRequired {
@@ -278,13 +268,23 @@ pub enum EventBody {
 }
 
 impl EventBody {
+    /// The value that the event records, first or corrected.
+    #[must_use]
+    pub const fn recording(&self) -> Option<&Recording> {
+        if let Self::StepRecorded(recording) | Self::StepCorrected { recording, .. } = self {
+            Some(recording)
+        } else {
+            None
+        }
+    }
+
     /// The kind, as written in `kind`.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::WorkflowStarted { .. } => "workflow_started",
             Self::OrchestrationAcknowledged { .. } => "orchestration_acknowledged",
-            Self::StepRecorded { .. } => "step_recorded",
+            Self::StepRecorded(_) => "step_recorded",
             Self::StepCorrected { .. } => "step_corrected",
             Self::RecheckRequired { .. } => "recheck_required",
             Self::StepSkipped { .. } => "step_skipped",

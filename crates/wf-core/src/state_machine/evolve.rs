@@ -2,12 +2,12 @@
 
 use crate::limits::CLOSED_BLOCKS_MAX;
 use crate::models::{
-    Block, BlockId, ClosedBlock, HeldAsset, Offer, Phase, ProcedureRef, Reading, ResultId, StepId,
+    Block, BlockId, ClosedBlock, HeldAsset, Offer, Phase, ProcedureRef, ResultId, StepId,
     StepRecord, StepStatus, TenantId, Text, Touch, Workflow,
 };
 use crate::policy::Effect;
 
-use super::event::{Event, EventBody};
+use super::event::{Event, EventBody, Recording};
 
 /// The state after `event`. A history that does not begin with a start stays nothing.
 #[must_use]
@@ -100,9 +100,8 @@ fn apply(mut w: Workflow, event: &Event) -> Workflow {
             w.fence = *fence;
             run(&mut w);
         }
-        EventBody::StepRecorded { step_id, attempt, reading, out_of_range, .. }
-        | EventBody::StepCorrected { step_id, attempt, reading, out_of_range, .. } => {
-            record(&mut w, event, step_id, *attempt, reading, *out_of_range);
+        EventBody::StepRecorded(recording) | EventBody::StepCorrected { recording, .. } => {
+            record(&mut w, event, recording);
             run(&mut w);
         }
         EventBody::RecheckRequired { step_id, .. } => {
@@ -165,25 +164,18 @@ fn run(w: &mut Workflow) {
     }
 }
 
-fn record(
-    w: &mut Workflow,
-    event: &Event,
-    step_id: &StepId,
-    attempt: u32,
-    reading: &Reading,
-    out_of_range: bool,
-) {
+fn record(w: &mut Workflow, event: &Event, recording: &Recording) {
     let record = StepRecord {
         status: StepStatus::Recorded,
-        attempt,
-        reading: Some(reading.clone()),
-        out_of_range,
+        attempt: recording.attempt,
+        reading: Some(recording.reading.clone()),
+        out_of_range: recording.out_of_range,
         at: event.at,
         by: person(event),
         touch: touch(event),
     };
-    w.steps.insert(step_id.clone(), record);
-    w.last_recorded = Some(step_id.clone());
+    w.steps.insert(recording.step_id.clone(), record);
+    w.last_recorded = Some(recording.step_id.clone());
 }
 
 fn skip(w: &mut Workflow, event: &Event, step_id: &StepId) {

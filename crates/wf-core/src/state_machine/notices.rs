@@ -38,7 +38,7 @@ fn escalated_to(body: &EventBody) -> Option<&str> {
         EventBody::Escalated { to, .. } => Some(to),
         EventBody::WorkflowStarted { .. }
         | EventBody::OrchestrationAcknowledged { .. }
-        | EventBody::StepRecorded { .. }
+        | EventBody::StepRecorded(_)
         | EventBody::StepCorrected { .. }
         | EventBody::RecheckRequired { .. }
         | EventBody::StepSkipped { .. }

@@ -244,7 +244,7 @@ pub(crate) fn correct(step: &str, text: &str) -> CommandKind {
     CommandKind::CorrectStep {
         step_id: id(step),
         value: value(text),
-        reason_code: Some(id("MISHEARD")),
+        reason_code: Some(id("HEARD_WRONG")),
     }
 }
 

@@ -80,7 +80,7 @@ fn values(step: &'static str) -> BoxedStrategy<String> {
 }
 
 fn reasons() -> impl Strategy<Value = Option<&'static str>> {
-    prop::sample::select(vec![Some("NOT_THERE"), Some("MISHEARD"), Some("WHIM"), None])
+    prop::sample::select(vec![Some("NOT_THERE"), Some("HEARD_WRONG"), Some("WHIM"), None])
 }
 
 fn asked() -> impl Strategy<Value = Asked> {

@@ -179,6 +179,7 @@ fn accepted(reading: Reading, spoken: &str) -> Accepted {
     Accepted {
         reading,
         out_of_range: false,
+        deviation: None,
         warnings: Vec::new(),
         read_back: None,
         spoken: spoken.into(),
@@ -408,7 +409,7 @@ impl DomainPolicyPort for PlainPolicy {
 
     fn reasons(&self) -> Vec<Choice> {
         let reason = |code: &str, say: &str| Choice { id: code.to_owned(), say: say.into() };
-        vec![reason("NOT_THERE", "it is not there"), reason("MISHEARD", "it was misheard")]
+        vec![reason("NOT_THERE", "it is not there"), reason("HEARD_WRONG", "it was heard wrong")]
     }
 
     fn block_rule(&self, source: BlockSource<'_>) -> BlockRule {

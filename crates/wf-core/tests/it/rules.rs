@@ -11,7 +11,7 @@ use wf_core::state_machine::chain::event_hash;
 use wf_core::state_machine::command::SubmittedValue;
 use wf_core::state_machine::event::ConfirmedBy;
 use wf_core::state_machine::{
-    CommandKind, EventBody, Outcome, Secret, Unrecorded, Verdict, evolve,
+    CommandKind, EventBody, Outcome, Recording, Secret, Unrecorded, Verdict, evolve,
 };
 use wf_core::view::{Frame, Words, shape};
 
@@ -89,7 +89,7 @@ fn a_token_outlives_other_events_but_not_its_attempt() {
 fn the_history_says_how_a_value_was_confirmed() {
     let confirmed = |desk: &Desk| {
         desk.events.iter().rev().find_map(|event| match &event.body {
-            EventBody::StepRecorded { confirmed_by, .. } => Some(*confirmed_by),
+            EventBody::StepRecorded(recording) => Some(recording.confirmed_by),
             _ => None,
         })
     };
@@ -115,15 +115,9 @@ fn a_correction_keeps_the_original_and_ends_the_block_it_caused() {
     let given: Vec<&str> = desk
         .events
         .iter()
-        .filter_map(|event| match &event.body {
-            EventBody::StepRecorded { step_id, reading, .. }
-            | EventBody::StepCorrected { step_id, reading, .. }
-                if step_id.as_str() == "amount" =>
-            {
-                Some(reading.given.as_str())
-            }
-            _ => None,
-        })
+        .filter_map(|event| event.body.recording())
+        .filter(|recording| recording.step_id.as_str() == "amount")
+        .map(|recording| recording.reading.given.as_str())
         .collect();
     assert_eq!(given, ["70", "26"]);
     let ended = desk.events.iter().find_map(|event| match &event.body {
@@ -213,7 +207,7 @@ fn sensitive_values_stand_beside_the_chain_and_can_be_erased() {
         }
     }
     let last = desk.events.last().expect("events");
-    let EventBody::StepRecorded { sensitive_digest, reading, .. } = &last.body else {
+    let Some(Recording { sensitive_digest, reading, .. }) = last.body.recording() else {
         panic!("a recorded step: {last:?}");
     };
     assert!(reading.withheld && reading.value.is_empty() && reading.given.is_empty());

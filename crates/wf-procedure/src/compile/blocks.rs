@@ -59,7 +59,7 @@ fn shout(id: &str) -> String {
 }
 
 /// The written code, else `otherwise`, cut to the length of a code. Both are made of checked ids.
-fn reason_code(written: Option<&Located<Id>>, otherwise: &str) -> Option<ReasonCode> {
+pub(super) fn reason_code(written: Option<&Located<Id>>, otherwise: &str) -> Option<ReasonCode> {
     let text = written.map_or(otherwise, |w| w.value.0.as_str());
     let text: String = text.chars().take(128).collect();
     ReasonCode::parse(&text).ok()

@@ -1,5 +1,6 @@
 //! Number steps: units, ranges and what happens outside them.
 
+use wf_core::models::ReasonCode;
 use wf_core::policy::UnitWords;
 
 use super::{blocks, expression};
@@ -35,7 +36,7 @@ pub(super) fn compile(
         inside("warn", warn.as_ref(), "instrument", instrument.as_ref(), problems);
     }
     let accept_written = range.is_some_and(|r| r.accept.is_some());
-    let block = outside(id, number.out_of_range.as_ref(), accept_written, default, problems)?;
+    let outside = outside(id, number.out_of_range.as_ref(), accept_written, default, problems)?;
     Some(NumberRule {
         unit,
         other_units,
@@ -43,7 +44,8 @@ pub(super) fn compile(
         instrument: instrument.map(|(b, _)| b),
         accept: accept.map(|(b, _)| b),
         warn: warn.map(|(b, _)| b),
-        block,
+        block: outside.block,
+        deviation: outside.deviation,
     })
 }
 
@@ -199,16 +201,24 @@ fn inside(
     }
 }
 
-/// What a value outside `accept` does: `Some(None)` is a warning; `None` when that cannot be said.
+/// What a value outside `accept` does: it blocks, or warns under a name if it has one.
+#[derive(Default)]
+struct Outside {
+    block: Option<Block>,
+    deviation: Option<ReasonCode>,
+}
+
+/// What a value outside `accept` does; `None` when that cannot be said.
 fn outside(
     id: &Located<Id>,
     written: Option<&Located<OutOfRange>>,
     accept: bool,
     default: &Block,
     problems: &mut Problems,
-) -> Option<Option<Block>> {
+) -> Option<Outside> {
+    let blocks = |block| Outside { block: Some(block), deviation: None };
     let Some(written) = written else {
-        return blocks::of_value(&id.value.0, None, default, problems).map(Some);
+        return blocks::of_value(&id.value.0, None, default, problems).map(blocks);
     };
     if !accept {
         let hint = "add range: { accept: [low, high] }, or remove out_of_range";
@@ -217,18 +227,19 @@ fn outside(
     let action = written.value.action.as_ref().map_or(Action::Block, |a| a.value);
     match action {
         Action::Block => {
-            blocks::of_value(&id.value.0, Some(&written.value), default, problems).map(Some)
+            blocks::of_value(&id.value.0, Some(&written.value), default, problems).map(blocks)
         }
         Action::Warn => {
             let escalate = written.value.escalate.as_ref().map(|e| e.at);
             let decisions = written.value.decisions.as_ref().map(|d| d.at);
-            let code = written.value.code.as_ref().map(|c| c.at);
             let question = written.value.question.as_ref().map(|q| q.at);
-            for at in [escalate, decisions, code, question].into_iter().flatten() {
+            for at in [escalate, decisions, question].into_iter().flatten() {
                 let hint = "remove it, or write action: block";
                 problems.add(at, "this has no effect with action: warn", hint);
             }
-            Some(None)
+            let code = written.value.code.as_ref();
+            let deviation = code.and_then(|c| blocks::reason_code(Some(c), &c.value.0));
+            Some(Outside { block: None, deviation })
         }
     }
 }

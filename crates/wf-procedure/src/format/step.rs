@@ -125,7 +125,7 @@ pub(crate) struct Range {
 pub(crate) struct OutOfRange {
     /// Block (the default) or warn.
     pub(crate) action: Option<Located<Action>>,
-    /// The code of the block; the step's id with _OUT_OF_RANGE when absent.
+    /// The code of the block, the step's id with _OUT_OF_RANGE when absent; with action: warn, what the record calls it.
     pub(crate) code: Option<Located<Id>>,
     /// What is asked of the decider.
     pub(crate) question: Option<Located<Say>>,

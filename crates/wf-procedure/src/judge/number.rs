@@ -260,6 +260,9 @@ fn settle(
         asked.or_else(|| read_back(step, out.is_some(), &outside(step, rule, out, &spoken)));
     let mut accepted = accepted(step, reading, out.is_some(), asked);
     accepted.warnings = warnings(step, rule, spans, out, &exact, &accepted);
+    if out.is_some() {
+        accepted.deviation.clone_from(&rule.deviation);
+    }
     match (out, &rule.block) {
         (Some(_), Some(block)) => Judgement::Block(
             accepted,

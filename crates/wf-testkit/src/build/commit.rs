@@ -11,7 +11,7 @@ use wf_core::models::{
 };
 use wf_core::policy::Effect;
 use wf_core::ports::LedgerRow;
-use wf_core::state_machine::{EventBody, SensitiveValue};
+use wf_core::state_machine::{EventBody, Recording, SensitiveValue};
 
 use super::{fingerprint, genesis, key, person, procedure, role, step};
 
@@ -239,16 +239,17 @@ impl CommitBuilder {
         };
         self.next.steps.insert(step_id.clone(), record);
         self.next.last_recorded = Some(step_id.clone());
-        self.event(EventBody::StepRecorded {
+        self.event(EventBody::StepRecorded(Recording {
             step_id,
             attempt,
             reading,
             sensitive_digest: None,
             out_of_range: false,
+            deviation: None,
             warnings: Vec::new(),
             note: None,
             confirmed_by: None,
-        })
+        }))
     }
 
     /// Blocks the workflow (further).

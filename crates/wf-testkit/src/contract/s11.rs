@@ -5,7 +5,7 @@ use wf_core::models::{Actor, BlockId, Digest, Reading, ReasonCode, Severity, Tex
 use wf_core::policy::Effect;
 use wf_core::ports::Conflict;
 use wf_core::state_machine::event::ConfirmedBy;
-use wf_core::state_machine::{EventBody, SensitiveValue};
+use wf_core::state_machine::{EventBody, Recording, SensitiveValue};
 
 use super::cast::{ann, bob, plant, start, step_after, wf};
 use super::look::{self, MANY};
@@ -79,23 +79,24 @@ pub async fn s11_events_come_back_as_written(fixture: &dyn ContractFixture) -> V
 }
 
 fn withheld() -> EventBody {
-    EventBody::StepRecorded {
+    EventBody::StepRecorded(Recording {
         step_id: step("secret"),
         attempt: 1,
         reading: Reading::default().withhold(),
         sensitive_digest: Some(Digest::of(b"salted")),
         out_of_range: false,
+        deviation: None,
         warnings: Vec::new(),
         note: None,
         confirmed_by: None,
-    }
+    })
 }
 
 /// Bodies with optional parts present, and text that a store may be tempted to change.
 fn bodies() -> Vec<EventBody> {
     let odd = "  'quoted' \"twice\" % _ \\ \n\t é e\u{301} 漢字 \u{1F6E0}  ";
     vec![
-        EventBody::StepRecorded {
+        EventBody::StepRecorded(Recording {
             step_id: step("pressure"),
             attempt: 1,
             reading: Reading {
@@ -108,10 +109,11 @@ fn bodies() -> Vec<EventBody> {
             },
             sensitive_digest: None,
             out_of_range: true,
+            deviation: None,
             warnings: vec![Text::One(odd.to_owned())],
             note: Some(odd.to_owned()),
             confirmed_by: Some(ConfirmedBy::Token),
-        },
+        }),
         EventBody::WorkflowBlocked {
             block_id: BlockId::of_seq(9),
             code: reason("leak"),

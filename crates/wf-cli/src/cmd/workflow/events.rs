@@ -3,7 +3,7 @@
 use serde_json::json;
 use wf_core::models::{Reading, TenantId, WorkflowId};
 use wf_core::ports::StorageBackendPort;
-use wf_core::state_machine::{Event, EventBody};
+use wf_core::state_machine::{Event, EventBody, Recording};
 
 use crate::exit::Failure;
 use crate::output::Output;
@@ -65,10 +65,11 @@ fn about(body: &EventBody) -> String {
             format!("{} version {}: {}", procedure.id, procedure.version, assets.join(", "))
         }
         EventBody::OrchestrationAcknowledged { fence } => format!("fence {fence}"),
-        EventBody::StepRecorded { step_id, attempt, reading, .. } => {
+        EventBody::StepRecorded(Recording { step_id, attempt, reading, .. }) => {
             format!("{step_id} = {} (attempt {attempt})", shown(reading))
         }
-        EventBody::StepCorrected { step_id, attempt, reading, reason_code, .. } => {
+        EventBody::StepCorrected { recording, reason_code } => {
+            let Recording { step_id, attempt, reading, .. } = recording;
             format!("{step_id} = {} (attempt {attempt}, {reason_code})", shown(reading))
         }
         EventBody::RecheckRequired { step_id, because_of } => {

@@ -8,7 +8,7 @@ use crate::view::Rule;
 use super::super::command::{Command, Facts, SubmittedValue};
 use super::super::decision::{Decision, Draft, Outcome, Rejection, Verdict};
 use super::super::event::EventBody;
-use super::value::{self, Judged, Judging};
+use super::value::{self, Judging};
 use super::{guard, submit};
 
 pub(super) fn decide(
@@ -44,10 +44,13 @@ pub(super) fn decide(
         Judging::Record(judged) => judged,
         Judging::Answer(unrecorded) => return Ok(Verdict::Unrecorded(unrecorded)),
     };
-    let outcome =
-        if judged.accepted.out_of_range { Outcome::OutOfRange } else { Outcome::Corrected };
+    let outcome = judged.outcome(Outcome::Corrected);
     let warnings = judged.accepted.warnings.clone();
-    let mut drafts = vec![corrected(step_id, value, &judged, reason)];
+    let corrected = EventBody::StepCorrected {
+        recording: judged.recording(step_id, value),
+        reason_code: reason,
+    };
+    let mut drafts = vec![judged.draft(corrected)];
     drafts.extend(value::rechecks(workflow, step_id, &judged.accepted.reading, facts));
     match judged.block {
         // The block that stands goes on standing for the new value.
@@ -71,26 +74,4 @@ fn resolved(block: &Block) -> Draft {
         step_id: block.step_id.clone(),
         comment: None,
     })
-}
-
-fn corrected(
-    step_id: &StepId,
-    value: &SubmittedValue,
-    judged: &Judged,
-    reason_code: ReasonCode,
-) -> Draft {
-    Draft {
-        sensitive: judged.sensitive.clone().into_iter().collect(),
-        ..Draft::new(EventBody::StepCorrected {
-            step_id: step_id.clone(),
-            attempt: judged.attempt,
-            reading: judged.shown.clone(),
-            sensitive_digest: judged.sensitive_digest.clone(),
-            out_of_range: judged.accepted.out_of_range,
-            warnings: judged.accepted.warnings.clone(),
-            reason_code,
-            note: value.note.clone(),
-            confirmed_by: judged.confirmed_by,
-        })
-    }
 }

@@ -6,7 +6,7 @@ use crate::policy::{BlockCause, BlockSource};
 use super::super::command::{Command, Facts, SubmittedValue};
 use super::super::decision::{Decision, Draft, Outcome, Rejection, Verdict};
 use super::super::event::EventBody;
-use super::value::{self, Judged, Judging};
+use super::value::{self, Judging};
 use super::{commit, guard};
 
 pub(super) fn decide(
@@ -38,40 +38,14 @@ pub(super) fn decide(
         Judging::Record(judged) => judged,
         Judging::Answer(unrecorded) => return Ok(Verdict::Unrecorded(unrecorded)),
     };
-    let outcome = outcome(&judged);
+    let outcome = judged.outcome(Outcome::Recorded);
     let warnings = judged.accepted.warnings.clone();
-    let mut drafts = vec![recorded(step_id, value, &judged)];
+    let mut drafts = vec![judged.draft(EventBody::StepRecorded(judged.recording(step_id, value)))];
     drafts.extend(value::rechecks(workflow, step_id, &judged.accepted.reading, facts));
     if let Some(cause) = judged.block {
         drafts.push(block(workflow, drafts.len(), step_id, cause));
     }
     Ok(Verdict::Commit(Decision { outcome, drafts, locks, warnings }))
-}
-
-fn outcome(judged: &Judged) -> Outcome {
-    if judged.accepted.out_of_range {
-        Outcome::OutOfRange
-    } else if judged.block.is_some() {
-        Outcome::Blocked
-    } else {
-        Outcome::Recorded
-    }
-}
-
-fn recorded(step_id: &StepId, value: &SubmittedValue, judged: &Judged) -> Draft {
-    Draft {
-        sensitive: judged.sensitive.clone().into_iter().collect(),
-        ..Draft::new(EventBody::StepRecorded {
-            step_id: step_id.clone(),
-            attempt: judged.attempt,
-            reading: judged.shown.clone(),
-            sensitive_digest: judged.sensitive_digest.clone(),
-            out_of_range: judged.accepted.out_of_range,
-            warnings: judged.accepted.warnings.clone(),
-            note: value.note.clone(),
-            confirmed_by: judged.confirmed_by,
-        })
-    }
 }
 
 /// The block that comes `after` so many events of this commit.

@@ -6,8 +6,8 @@ use crate::policy::{Accepted, BlockCause, Judgement, Offered};
 use crate::view::{Ask, Fault, Saying};
 
 use super::super::command::{Command, Facts, SubmittedValue};
-use super::super::decision::{Confirmation, Draft, Rejection, Unrecorded};
-use super::super::event::{ConfirmedBy, EventBody, SensitiveValue};
+use super::super::decision::{Confirmation, Draft, Outcome, Rejection, Unrecorded};
+use super::super::event::{ConfirmedBy, EventBody, Recording, SensitiveValue};
 use super::super::token::{self, Bound};
 
 /// A value that may be recorded.
@@ -19,8 +19,43 @@ pub(super) struct Judged {
     pub(super) shown: Reading,
     pub(super) sensitive: Option<SensitiveValue>,
     pub(super) sensitive_digest: Option<Digest>,
+    /// The step has limits that a value can be outside of.
+    pub(super) limited: bool,
     /// Counts the values recorded for the step, this one included.
     pub(super) attempt: u32,
+}
+
+impl Judged {
+    /// What the answer calls it; `within` when the value is inside the limits and blocks nothing.
+    pub(super) fn outcome(&self, within: Outcome) -> Outcome {
+        if self.accepted.out_of_range && self.limited {
+            Outcome::OutOfRange
+        } else if self.block.is_some() {
+            Outcome::Blocked
+        } else {
+            within
+        }
+    }
+
+    /// The event's data.
+    pub(super) fn recording(&self, step_id: &StepId, value: &SubmittedValue) -> Recording {
+        Recording {
+            step_id: step_id.clone(),
+            attempt: self.attempt,
+            reading: self.shown.clone(),
+            sensitive_digest: self.sensitive_digest.clone(),
+            out_of_range: self.accepted.out_of_range,
+            deviation: self.accepted.deviation.clone(),
+            warnings: self.accepted.warnings.clone(),
+            note: value.note.clone(),
+            confirmed_by: self.confirmed_by,
+        }
+    }
+
+    /// The event with the sensitive value beside it.
+    pub(super) fn draft(&self, body: EventBody) -> Draft {
+        Draft { sensitive: self.sensitive.clone().into_iter().collect(), ..Draft::new(body) }
+    }
 }
 
 /// What came of judging.
@@ -78,7 +113,9 @@ fn record(
     attempt: u32,
     facts: &Facts<'_>,
 ) -> Result<Box<Judged>, Rejection> {
-    let secret = facts.policy.describe(workflow, step_id).is_some_and(|d| d.sensitive);
+    let step = facts.policy.describe(workflow, step_id);
+    let secret = step.as_ref().is_some_and(|d| d.sensitive);
+    let limited = step.is_some_and(|d| d.min.is_some() || d.max.is_some());
     let (mut shown, mut sensitive, mut sensitive_digest) = (accepted.reading.clone(), None, None);
     if secret {
         let beside = SensitiveValue {
@@ -102,6 +139,7 @@ fn record(
         shown,
         sensitive,
         sensitive_digest,
+        limited,
         attempt,
     }))
 }

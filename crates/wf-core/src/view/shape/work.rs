@@ -204,11 +204,10 @@ pub fn history(events: &[Event]) -> Value {
 
 fn event(event: &Event) -> Value {
     let mut map = match &event.body {
-        EventBody::StepRecorded { step_id, attempt, reading, .. }
-        | EventBody::StepCorrected { step_id, attempt, reading, .. } => {
-            let mut map = given(reading);
-            map.insert("step_id".to_owned(), Value::from(step_id.as_str()));
-            map.insert("attempt".to_owned(), Value::from(*attempt));
+        EventBody::StepRecorded(recording) | EventBody::StepCorrected { recording, .. } => {
+            let mut map = given(&recording.reading);
+            map.insert("step_id".to_owned(), Value::from(recording.step_id.as_str()));
+            map.insert("attempt".to_owned(), Value::from(recording.attempt));
             map
         }
         EventBody::StepSkipped { step_id, .. } | EventBody::RecheckRequired { step_id, .. } => {
