@@ -53,7 +53,7 @@ fn body(n: usize, m: u32) -> EventBody {
         6 => EventBody::WorkflowBlocked {
             block_id: id(&block),
             code: id("WHY"),
-            step_id: (m % 2 == 0).then(|| id(&step)),
+            step_id: m.is_multiple_of(2).then(|| id(&step)),
             reported: m % 2 == 1,
             summary: None,
             severity: Severity::Low,
@@ -68,11 +68,11 @@ fn body(n: usize, m: u32) -> EventBody {
             comment: None,
         },
         9 => EventBody::BlockAcknowledged { block_id: id(&block), by: person() },
-        10 => EventBody::OwnershipOffered { to: (m % 2 == 0).then(person) },
-        11 => EventBody::OfferWithdrawn { declined: m % 2 == 0 },
+        10 => EventBody::OwnershipOffered { to: m.is_multiple_of(2).then(person) },
+        11 => EventBody::OfferWithdrawn { declined: m.is_multiple_of(2) },
         12 => EventBody::OwnershipTransferred {
             to: person(),
-            taken_over: m % 2 == 0,
+            taken_over: m.is_multiple_of(2),
             reason_code: None,
             assets: vec![held(u64::from(m))],
         },

@@ -274,6 +274,7 @@ impl DomainPolicyPort for PlainPolicy {
             kind: "string".to_owned(),
             required,
             say: name.into(),
+            example: None,
         };
         Needs {
             assets: if self.assets { vec![asset("unit", "U-7")] } else { Vec::new() },

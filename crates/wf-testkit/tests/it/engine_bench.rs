@@ -321,7 +321,7 @@ pub(crate) fn submit(work: &str, step: &str, value: &str) -> Value {
 }
 
 pub(crate) fn correct(work: &str, step: &str, value: &str) -> Value {
-    with(submit(work, step, value), "reason_code", &json!("MISHEARD"))
+    with(submit(work, step, value), "reason_code", &json!("HEARD_WRONG"))
 }
 
 pub(crate) fn resolve(work: &str, block: &str, decision: &str) -> Value {

@@ -149,6 +149,40 @@ async fn a_no_records_nothing() {
     assert_eq!(bench.stored(&ann(), &work).await.revision, 2);
 }
 
+/// The limits hold for who calls the engine without a transport before it, too.
+#[tokio::test]
+async fn texts_have_their_limits_in_characters() {
+    let bench = Bench::new().await;
+    let work = bench.started(&ann(), "U-7").await;
+    let long = |n: usize| json!("ž".repeat(n));
+    let report = json!({"workflow_id": work, "summary": "it squeaks", "severity": "note"});
+    let decide = resolve(&work, "block-3", "go_on");
+    let free = json!({"workflow_id": work, "asset_id": "U-7", "reason": "holder left"});
+    for (by, tool, args, field, max) in [
+        (ann(), "submit_step", submit(&work, "ready", "yes"), "value", 200),
+        (ann(), "submit_step", submit(&work, "ready", "yes"), "note", 1_000),
+        (ann(), "submit_step", submit(&work, "ready", "yes"), "unit", 200),
+        (ann(), "correct_step", correct(&work, "ready", "yes"), "value", 200),
+        (ann(), "skip_step", json!({"workflow_id": work, "step_id": "remark"}), "note", 1_000),
+        (ann(), "report_problem", report, "summary", 1_000),
+        (sue(), "resolve_block", decide, "comment", 1_000),
+        (operator(), "release_lock", free, "reason", 1_000),
+        (ann(), "finish_workflow", finish(&work, "abandoned"), "note", 1_000),
+    ] {
+        let reply = bench.call(&by, tool, with(args.clone(), field, &long(max + 1))).await;
+        assert_eq!(code(&reply), "VALIDATION_ERROR", "{tool} {field}");
+        assert_eq!(reply.body["error"]["details"]["field"], field);
+        assert_eq!(reply.body["error"]["details"]["max"], max);
+        if ["summary", "comment", "reason"].contains(&field) {
+            let silent = bench.call(&by, tool, with(args.clone(), field, &json!("  "))).await;
+            assert_eq!(silent.body["error"]["details"]["field"], field, "somebody's words");
+        }
+        let fits = bench.call(&by, tool, with(args, field, &long(max))).await;
+        let details = &fits.body["error"]["details"];
+        assert!(details.get("max").is_none(), "{tool} {field}: {}", fits.body);
+    }
+}
+
 #[tokio::test]
 async fn a_block_ends_by_its_decisions() {
     let bench = Bench::new().await;
@@ -195,7 +229,7 @@ async fn a_correction_inside_the_limits_ends_the_block() {
     let no_reason = submit(&work, "amount", "45");
     let asked = bench.call(&ann(), "correct_step", no_reason).await;
     assert_eq!(code(&asked), "REASON_REQUIRED");
-    assert_eq!(asked.body["error"]["details"]["reasons"][1]["code"], "MISHEARD");
+    assert_eq!(asked.body["error"]["details"]["reasons"][1]["code"], "HEARD_WRONG");
     let still = bench.confirmed(&ann(), "correct_step", correct(&work, "amount", "80")).await;
     assert_eq!(still.body["workflow"]["state"], "BLOCKED", "judged like a submitted value");
     assert_eq!(still.body["blocks"].as_array().unwrap().len(), 1);

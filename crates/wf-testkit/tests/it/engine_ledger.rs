@@ -116,7 +116,7 @@ async fn another_payload_under_the_same_key_is_a_conflict_that_names_fields_and_
     }
     // The same arguments under another operation.
     let other =
-        bench.call(&ann(), "correct_step", with(first, "reason_code", &json!("MISHEARD"))).await;
+        bench.call(&ann(), "correct_step", with(first, "reason_code", &json!("HEARD_WRONG"))).await;
     assert_eq!(code(&other), "IDEMPOTENCY_CONFLICT");
     assert_eq!(bench.stored(&ann(), &work).await.revision, 4, "nothing was recorded");
 }

@@ -223,7 +223,7 @@ async fn an_escalation_is_never_left_out() {
     for n in 0..20 {
         bench.submit(&ann(), &work, &format!("more-{n}"), "fine").await;
     }
-    let args = with(submit(&work, "amount", "70"), "reason_code", &json!("MISHEARD"));
+    let args = with(submit(&work, "amount", "70"), "reason_code", &json!("HEARD_WRONG"));
     bench.confirmed(&ann(), "correct_step", args).await;
     for _ in 0..10 {
         dispatched(&bench).await;

@@ -15,6 +15,7 @@ mod engine_keyless;
 mod engine_ledger;
 mod engine_outbox;
 mod engine_shape;
+mod engine_verify;
 mod fault;
 mod mutants;
 #[path = "../../../wf-core/tests/it/plain_policy.rs"]
