@@ -253,7 +253,13 @@ fn candidates() -> Value {
         open(&["role", "say"], [("role", text()), ("say", text()), ("example", text())]);
     let input_needed = open(
         &["name"],
-        [("name", text()), ("kind", text()), ("required", flag()), ("say", text())],
+        [
+            ("name", text()),
+            ("kind", text()),
+            ("required", flag()),
+            ("say", text()),
+            ("example", said(json!({}), "A value that would be accepted.")),
+        ],
     );
     let needs = open(&[], [("assets", list(asset_needed)), ("inputs", list(input_needed))]);
     let candidate = open(

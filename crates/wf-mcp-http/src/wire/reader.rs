@@ -142,6 +142,9 @@ impl<'a> Reader<'a> {
                 let rule = format!("must be a string, not {}", json_type(&value));
                 return Err(Rejection::invalid(&field, &rule));
             };
+            if text.is_empty() {
+                return Err(Rejection::invalid(&field, "must not be empty"));
+            }
             within(&field, &text, VALUE_CHARS_MAX)?;
             names.insert(key, text);
         }

@@ -172,6 +172,7 @@ fn assets_are_names_to_texts() {
     assert_eq!(refused("start_workflow", start(json!(["a"]))).1, "must be an object, not an array");
     let (field, rule, _) = refused("start_workflow", start(json!({"main": 7})));
     assert_eq!((field.as_str(), rule.as_str()), ("assets.main", "must be a string, not a number"));
+    assert_eq!(refused("start_workflow", start(json!({"main": ""}))).1, "must not be empty");
     let many: Map<_, _> = (0..17).map(|n| (format!("r{n}"), "a".into())).collect();
     assert_eq!(
         refused("start_workflow", start(Value::Object(many))).1,
