@@ -154,7 +154,7 @@ class Agent:
         arguments = {
             "procedure_id": procedure,
             "assets": {asset["role"]: asset["example"] for asset in needs["assets"]},
-            "inputs": {i["name"]: {"number": 1, "integer": 1, "boolean": True}.get(i["kind"], "A 1") for i in needs["inputs"] if i["required"]},
+            "inputs": {i["name"]: i.get("example", {"number": 1, "integer": 1, "boolean": True}.get(i["kind"], "A 1")) for i in needs["inputs"] if i["required"]},
         }
         view = expect(self.call("start_workflow", **arguments), "started", duplicate=False)
         again = expect(self.call("start_workflow", **arguments), "joined")

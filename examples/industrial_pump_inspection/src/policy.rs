@@ -79,6 +79,7 @@ impl PumpInspection {
             kind: "string".to_owned(),
             required: true,
             say: input.say.into(),
+            example: None,
         }
     }
 

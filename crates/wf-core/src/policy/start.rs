@@ -35,6 +35,8 @@ pub struct NeededInput {
     pub required: bool,
     /// How it is called.
     pub say: Text,
+    /// A value that would be accepted.
+    pub example: Option<Value>,
 }
 
 /// What a start would be.

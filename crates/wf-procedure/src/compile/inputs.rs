@@ -113,6 +113,7 @@ fn properties(node: &Node, json: &Value, problems: &mut Problems) -> Vec<InputRu
                     kind: kind.unwrap_or("any").to_owned(),
                     required: required.contains(&entry.key.as_str()),
                     say,
+                    example: example_of(json, &entry.key),
                 },
                 kind: InputType {
                     value: match kind {
@@ -126,6 +127,11 @@ fn properties(node: &Node, json: &Value, problems: &mut Problems) -> Vec<InputRu
             }
         })
         .collect()
+}
+
+/// The first of the property's `examples`.
+fn example_of(json: &Value, name: &str) -> Option<Value> {
+    json.get("properties")?.get(name)?.get("examples")?.get(0).cloned()
 }
 
 fn required_names(json: &Value) -> Vec<&str> {

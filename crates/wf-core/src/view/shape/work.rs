@@ -190,7 +190,13 @@ pub fn needs(needs: &Needs, words: &Words<'_>) -> Value {
         .inputs
         .iter()
         .map(|i| {
-            json!({"name": i.name, "kind": i.kind, "required": i.required, "say": words.text(&i.say)})
+            without_nulls(json!({
+                "name": i.name,
+                "kind": i.kind,
+                "required": i.required,
+                "say": words.text(&i.say),
+                "example": i.example,
+            }))
         })
         .collect();
     json!({"assets": assets, "inputs": inputs})
