@@ -95,9 +95,8 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 
 /// Lowercase hexadecimal, two digits a byte.
 pub(crate) fn to_hex(bytes: &[u8]) -> String {
-    const DIGITS: [char; 16] = [
-        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
-    ];
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
         text.push(DIGITS[usize::from(byte >> 4)]);

@@ -74,10 +74,7 @@ enum What {
 
 impl Fault {
     fn new(what: What) -> Self {
-        Self {
-            what,
-            trail: Trail::default(),
-        }
+        Self { what, trail: Trail::default() }
     }
 
     fn into_error(self) -> CanonicalError {
@@ -85,10 +82,7 @@ impl Fault {
         match self.what {
             What::Number => CanonicalError::NumberOutOfRange { path },
             What::Private => CanonicalError::PrivateKey { path },
-            What::Depth => CanonicalError::TooDeep {
-                path,
-                limit: DEPTH_CEILING,
-            },
+            What::Depth => CanonicalError::TooDeep { path, limit: DEPTH_CEILING },
         }
     }
 }
@@ -108,9 +102,9 @@ fn walk(value: &Value, depth: usize, rule: Numbers) -> Result<(), Fault> {
                 fault
             })
         }),
-        Value::Object(members) => members
-            .iter()
-            .try_for_each(|(key, item)| member(key, item, depth + 1, rule)),
+        Value::Object(members) => {
+            members.iter().try_for_each(|(key, item)| member(key, item, depth + 1, rule))
+        }
     }
 }
 

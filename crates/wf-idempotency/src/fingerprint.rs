@@ -82,10 +82,7 @@ impl Fingerprint {
         hasher.update(operation.as_bytes());
         hasher.update([0]);
         hasher.update(write(&kept)?);
-        Ok(Self {
-            version: Self::VERSION,
-            hash: hasher.finalize().into(),
-        })
+        Ok(Self { version: Self::VERSION, hash: hasher.finalize().into() })
     }
 
     /// The version of the recipe it was made with.
@@ -118,10 +115,8 @@ impl FromStr for Fingerprint {
 
     /// Takes every version from 1 on, so that an older build can read, and differ from, a newer row.
     fn from_str(text: &str) -> Result<Self, FingerprintError> {
-        let (version, digits) = text
-            .strip_prefix('v')
-            .and_then(|rest| rest.split_once(':'))
-            .ok_or(FingerprintError)?;
+        let (version, digits) =
+            text.strip_prefix('v').and_then(|rest| rest.split_once(':')).ok_or(FingerprintError)?;
         // One text per fingerprint: no sign, no leading zero, no capital digits.
         let plain = version.bytes().all(|b| b.is_ascii_digit()) && !version.starts_with('0');
         let version = version.parse().map_err(|_| FingerprintError)?;

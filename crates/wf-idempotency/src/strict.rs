@@ -34,10 +34,7 @@ impl StrictLimits {
 impl Default for StrictLimits {
     /// 1 MiB and 32 levels.
     fn default() -> Self {
-        Self {
-            max_bytes: 1024 * 1024,
-            max_depth: 32,
-        }
+        Self { max_bytes: 1024 * 1024, max_depth: 32 }
     }
 }
 
@@ -146,16 +143,9 @@ impl StrictError {
 /// breach of RFC 8259. Takes time linear in the size (times the logarithm of the keys of an object).
 pub fn parse_strict(bytes: &[u8], limits: StrictLimits) -> Result<Value, StrictError> {
     if bytes.len() > limits.max_bytes {
-        return Err(StrictError::TooLarge {
-            len: bytes.len(),
-            limit: limits.max_bytes,
-        });
+        return Err(StrictError::TooLarge { len: bytes.len(), limit: limits.max_bytes });
     }
-    let syntax = |offset, problem| StrictError::Syntax {
-        path: String::new(),
-        offset,
-        problem,
-    };
+    let syntax = |offset, problem| StrictError::Syntax { path: String::new(), offset, problem };
     if bytes.starts_with(b"\xEF\xBB\xBF") {
         return Err(syntax(0, "a byte order mark"));
     }

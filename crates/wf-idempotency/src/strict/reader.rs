@@ -35,18 +35,12 @@ enum What {
     Duplicate,
     Number,
     Private,
-    Syntax {
-        offset: usize,
-        problem: &'static str,
-    },
+    Syntax { offset: usize, problem: &'static str },
 }
 
 impl Fault {
     fn new(what: What) -> Self {
-        Self {
-            what,
-            trail: Trail::default(),
-        }
+        Self { what, trail: Trail::default() }
     }
 
     fn under_key(mut self, key: &str) -> Self {
@@ -62,12 +56,7 @@ impl Fault {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(text: &'a str, max_depth: usize, numbers: Numbers) -> Self {
-        Self {
-            text,
-            at: 0,
-            max_depth,
-            numbers,
-        }
+        Self { text, at: 0, max_depth, numbers }
     }
 
     /// The one value of the document.
@@ -75,18 +64,11 @@ impl<'a> Reader<'a> {
         self.whole().map_err(|Fault { what, trail }| {
             let path = trail.into_path();
             match what {
-                What::Deep => StrictError::TooDeep {
-                    path,
-                    limit: self.max_depth,
-                },
+                What::Deep => StrictError::TooDeep { path, limit: self.max_depth },
                 What::Duplicate => StrictError::DuplicateKey { path },
                 What::Number => StrictError::NumberOutOfRange { path },
                 What::Private => StrictError::PrivateKey { path },
-                What::Syntax { offset, problem } => StrictError::Syntax {
-                    path,
-                    offset,
-                    problem,
-                },
+                What::Syntax { offset, problem } => StrictError::Syntax { path, offset, problem },
             }
         })
     }
@@ -122,15 +104,8 @@ impl<'a> Reader<'a> {
 
     /// A syntax fault at the next byte.
     fn syntax(&self, problem: &'static str) -> Fault {
-        let problem = if self.at >= self.text.len() {
-            "the text ends too early"
-        } else {
-            problem
-        };
-        Fault::new(What::Syntax {
-            offset: self.at,
-            problem,
-        })
+        let problem = if self.at >= self.text.len() { "the text ends too early" } else { problem };
+        Fault::new(What::Syntax { offset: self.at, problem })
     }
 
     /// A value inside `depth` open containers; no space before it.
@@ -174,9 +149,7 @@ impl<'a> Reader<'a> {
         }
         loop {
             let index = items.len();
-            let item = self
-                .value(depth + 1)
-                .map_err(|fault| fault.under_index(index))?;
+            let item = self.value(depth + 1).map_err(|fault| fault.under_index(index))?;
             items.push(item);
             self.skip_space();
             if self.take(b']') {
@@ -293,12 +266,8 @@ impl<'a> Reader<'a> {
             }
         }
         // What is left of a surrogate here stands alone, and is no character.
-        char::from_u32(code).ok_or_else(|| {
-            Fault::new(What::Syntax {
-                offset: start,
-                problem: "a lone surrogate",
-            })
-        })
+        char::from_u32(code)
+            .ok_or_else(|| Fault::new(What::Syntax { offset: start, problem: "a lone surrogate" }))
     }
 
     fn hex4(&mut self) -> Result<u32, Fault> {
@@ -365,8 +334,6 @@ impl<'a> Reader<'a> {
             return Err(out_of_range());
         }
         // `None` for infinity, which is what "1e400" becomes.
-        Number::from_f64(double)
-            .map(Value::Number)
-            .ok_or_else(out_of_range)
+        Number::from_f64(double).map(Value::Number).ok_or_else(out_of_range)
     }
 }

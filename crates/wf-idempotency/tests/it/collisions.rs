@@ -21,18 +21,10 @@ fn fingerprint(text: &str) -> Result<Fingerprint, &'static str> {
 const COLLISIONS: &[(&[&str], &str)] = &[
     // The last duplicate wins, silently.
     (
-        &[
-            r#"{"a":2}"#,
-            r#"{"a":1,"a":2}"#,
-            r#"{"a":1,"\u0061":2}"#,
-            r#"{"\u0061":1,"a":2}"#,
-        ],
+        &[r#"{"a":2}"#, r#"{"a":1,"a":2}"#, r#"{"a":1,"\u0061":2}"#, r#"{"\u0061":1,"a":2}"#],
         "duplicate_key",
     ),
-    (
-        &[r#"{"x":{"b":[]}}"#, r#"{"x":{"b":9,"b":[]}}"#],
-        "duplicate_key",
-    ),
+    (&[r#"{"x":{"b":[]}}"#, r#"{"x":{"b":9,"b":[]}}"#], "duplicate_key"),
     // Neighbouring integers share a double.
     (
         &[
@@ -43,10 +35,7 @@ const COLLISIONS: &[(&[&str], &str)] = &[
         ],
         "number_out_of_range",
     ),
-    (
-        &[r#"{"a":-9007199254740992}"#, r#"{"a":-9007199254740993}"#],
-        "number_out_of_range",
-    ),
+    (&[r#"{"a":-9007199254740992}"#, r#"{"a":-9007199254740993}"#], "number_out_of_range"),
     (
         &[
             r#"{"a":18446744073709551616}"#,
@@ -56,11 +45,7 @@ const COLLISIONS: &[(&[&str], &str)] = &[
         "number_out_of_range",
     ),
     (
-        &[
-            r#"{"a":10000000000000000000000}"#,
-            r#"{"a":10000000000000000000001}"#,
-            r#"{"a":1e22}"#,
-        ],
+        &[r#"{"a":10000000000000000000000}"#, r#"{"a":10000000000000000000001}"#, r#"{"a":1e22}"#],
         "number_out_of_range",
     ),
     // An object that is read as what it contains (`raw_value` is on in this build).
@@ -73,10 +58,7 @@ const COLLISIONS: &[(&[&str], &str)] = &[
         "private_key",
     ),
     (
-        &[
-            r#"{"a":{"b":true}}"#,
-            r#"{"a":{"$serde_json::private::RawValue":"{\"b\":true}"}}"#,
-        ],
+        &[r#"{"a":{"b":true}}"#, r#"{"a":{"$serde_json::private::RawValue":"{\"b\":true}"}}"#],
         "private_key",
     ),
 ];
@@ -93,15 +75,13 @@ fn an_ordinary_parser_lets_different_calls_share_a_hash() {
 #[test]
 fn behind_the_strict_reader_none_of_them_does() {
     for (documents, rule) in COLLISIONS {
-        let accepted = documents
-            .iter()
-            .filter(|document| match fingerprint(document) {
-                Ok(_) => true,
-                Err(broken) => {
-                    assert_eq!(broken, *rule, "{document}");
-                    false
-                }
-            });
+        let accepted = documents.iter().filter(|document| match fingerprint(document) {
+            Ok(_) => true,
+            Err(broken) => {
+                assert_eq!(broken, *rule, "{document}");
+                false
+            }
+        });
         assert!(accepted.count() <= 1, "{documents:?}");
         assert_eq!(fingerprint(documents[documents.len() - 1]), Err(*rule));
     }
@@ -111,10 +91,7 @@ fn behind_the_strict_reader_none_of_them_does() {
 /// way it is refused.
 #[test]
 fn the_forged_number_is_refused_in_every_build() {
-    assert_eq!(
-        fingerprint(r#"{"a":{"$serde_json::private::Number":"1"}}"#),
-        Err("private_key")
-    );
+    assert_eq!(fingerprint(r#"{"a":{"$serde_json::private::Number":"1"}}"#), Err("private_key"));
 }
 
 /// A caller that skipped the strict reader is still stopped where a value shows the damage.
@@ -188,9 +165,7 @@ fn different_calls_differ() {
         r#"{"a":0.1}"#,
         r#"{"a":0.1000000000000001}"#,
     ];
-    let fingerprints: std::collections::BTreeSet<_> = calls
-        .iter()
-        .map(|call| fingerprint(call).unwrap())
-        .collect();
+    let fingerprints: std::collections::BTreeSet<_> =
+        calls.iter().map(|call| fingerprint(call).unwrap()).collect();
     assert_eq!(fingerprints.len(), calls.len());
 }

@@ -38,9 +38,8 @@ impl Sequence {
             } else {
                 self.block = Sha256::digest(self.block).into();
                 let words = self.block.chunks_exact(8);
-                let words: Vec<u64> = words
-                    .map(|word| u64::from_le_bytes(word.try_into().unwrap()))
-                    .collect();
+                let words: Vec<u64> =
+                    words.map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
                 self.rest = words.into_iter();
             }
         }
@@ -72,10 +71,7 @@ fn checksum(lines: usize, text: impl Fn(f64) -> String) -> (usize, String) {
         }
     }
     let digest: [u8; 32] = hasher.finalize().into();
-    (
-        size,
-        digest.iter().map(|byte| format!("{byte:02x}")).collect(),
-    )
+    (size, digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn canonical(double: f64) -> String {
@@ -89,29 +85,17 @@ fn expect(lines: usize, size: usize, digest: &str) {
 
 #[test]
 fn the_first_1_000_lines() {
-    expect(
-        1_000,
-        37_967,
-        "be18b62b6f69cdab33a7e0dae0d9cfa869fda80ddc712221570f9f40a5878687",
-    );
+    expect(1_000, 37_967, "be18b62b6f69cdab33a7e0dae0d9cfa869fda80ddc712221570f9f40a5878687");
 }
 
 #[test]
 fn the_first_10_000_lines() {
-    expect(
-        10_000,
-        399_022,
-        "b9f7a8e75ef22a835685a52ccba7f7d6bdc99e34b010992cbc5864cd12be6892",
-    );
+    expect(10_000, 399_022, "b9f7a8e75ef22a835685a52ccba7f7d6bdc99e34b010992cbc5864cd12be6892");
 }
 
 #[test]
 fn the_first_100_000_lines() {
-    expect(
-        100_000,
-        4_031_728,
-        "22776e6d4b49fa294a0d0f349268e5c28808fe7e0cb2bcbe28f63894e494d4c7",
-    );
+    expect(100_000, 4_031_728, "22776e6d4b49fa294a0d0f349268e5c28808fe7e0cb2bcbe28f63894e494d4c7");
 }
 
 #[test]
@@ -127,14 +111,7 @@ fn the_first_1_000_000_lines() {
 #[test]
 fn the_checksum_catches_one_wrong_line() {
     let (_, digest) = checksum(1_000, |double| {
-        if double == 0.0 && double.is_sign_negative() {
-            "-0".to_owned()
-        } else {
-            canonical(double)
-        }
+        if double == 0.0 && double.is_sign_negative() { "-0".to_owned() } else { canonical(double) }
     });
-    assert_ne!(
-        digest,
-        "be18b62b6f69cdab33a7e0dae0d9cfa869fda80ddc712221570f9f40a5878687"
-    );
+    assert_ne!(digest, "be18b62b6f69cdab33a7e0dae0d9cfa869fda80ddc712221570f9f40a5878687");
 }

@@ -98,8 +98,7 @@ pub(crate) fn same_json(a: &Value, b: &Value) -> bool {
         }
         (Value::Object(a), Value::Object(b)) => {
             a.len() == b.len()
-                && a.iter()
-                    .all(|(key, a)| b.get(key).is_some_and(|b| same_json(a, b)))
+                && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same_json(a, b)))
         }
         _ => a == b,
     }

@@ -3,10 +3,7 @@
 //! The bound is far above the times measured (optimised: a millisecond for a million digits, 0.4 s for
 //! a million keys, 12 MB; ten times that without) and far below what anything quadratic needs for a
 //! million elements. The default limit of 1 MiB keeps the worst case at some 30 ms.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "measuring time is what this module is for"
-)]
+#![expect(clippy::disallowed_methods, reason = "measuring time is what this module is for")]
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -18,10 +15,7 @@ const MILLION: usize = 1_000_000;
 const BOUND: Duration = Duration::from_secs(30);
 
 fn timed(what: &str, text: &str) -> Result<Value, StrictError> {
-    let limits = StrictLimits {
-        max_bytes: usize::MAX,
-        max_depth: usize::MAX,
-    };
+    let limits = StrictLimits { max_bytes: usize::MAX, max_depth: usize::MAX };
     let start = Instant::now();
     let answer = parse_strict(text.as_bytes(), limits);
     let took = start.elapsed();
@@ -32,27 +26,14 @@ fn timed(what: &str, text: &str) -> Result<Value, StrictError> {
 #[test]
 fn a_million_digits() {
     let digits = "7".repeat(MILLION);
-    for text in [
-        digits.clone(),
-        format!("-{digits}"),
-        format!("{digits}.5"),
-        format!("1e{digits}"),
-    ] {
-        assert_eq!(
-            timed("digits", &text).unwrap_err().rule(),
-            "number_out_of_range"
-        );
+    for text in [digits.clone(), format!("-{digits}"), format!("{digits}.5"), format!("1e{digits}")]
+    {
+        assert_eq!(timed("digits", &text).unwrap_err().rule(), "number_out_of_range");
     }
     // Digits that vanish are within range.
-    assert_eq!(
-        timed("fraction", &format!("0.{digits}")).unwrap(),
-        0.777_777_777_777_777_8
-    );
+    assert_eq!(timed("fraction", &format!("0.{digits}")).unwrap(), 0.777_777_777_777_777_8);
     assert_eq!(timed("tiny", &format!("1e-{digits}")).unwrap(), 0.0);
-    assert_eq!(
-        timed("zeros", &format!("0.{}1", "0".repeat(MILLION))).unwrap(),
-        0.0
-    );
+    assert_eq!(timed("zeros", &format!("0.{}1", "0".repeat(MILLION))).unwrap(), 0.0);
 }
 
 #[test]
@@ -66,12 +47,7 @@ fn a_million_keys() {
     assert_eq!(read.as_object().unwrap().len(), MILLION + 1);
 
     let repeated = format!("{text}\"k0\":0}}");
-    assert_eq!(
-        timed("a duplicate at the end", &repeated)
-            .unwrap_err()
-            .rule(),
-        "duplicate_key"
-    );
+    assert_eq!(timed("a duplicate at the end", &repeated).unwrap_err().rule(), "duplicate_key");
 }
 
 #[test]
@@ -86,15 +62,9 @@ fn a_million_open_brackets() {
 #[test]
 fn a_million_elements_and_escapes() {
     let zeros = format!("[{}0]", "0,".repeat(MILLION));
-    assert_eq!(
-        timed("elements", &zeros).unwrap().as_array().unwrap().len(),
-        MILLION + 1
-    );
+    assert_eq!(timed("elements", &zeros).unwrap().as_array().unwrap().len(), MILLION + 1);
     let escapes = format!("\"{}\"", "\\ud83d\\ude00\\n".repeat(MILLION / 4));
-    assert_eq!(
-        timed("escapes", &escapes).unwrap().as_str().unwrap().len(),
-        5 * MILLION / 4
-    );
+    assert_eq!(timed("escapes", &escapes).unwrap().as_str().unwrap().len(), 5 * MILLION / 4);
     let spaces = format!("{}1{}", " ".repeat(MILLION), "\n".repeat(MILLION));
     assert_eq!(timed("spaces", &spaces).unwrap(), 1);
     let open = format!("[{}", "\"x\",".repeat(MILLION));
@@ -104,12 +74,7 @@ fn a_million_elements_and_escapes() {
 /// The writer copies a nested object once a level: the worst case is size times depth.
 #[test]
 fn a_deep_and_long_value_is_written() {
-    let text = format!(
-        "{}\"{}\"{}",
-        "{\"a\":".repeat(32),
-        "x".repeat(MILLION),
-        "}".repeat(32)
-    );
+    let text = format!("{}\"{}\"{}", "{\"a\":".repeat(32), "x".repeat(MILLION), "}".repeat(32));
     let value = timed("deep and long", &text).unwrap();
     let start = Instant::now();
     assert_eq!(canonical_bytes(&value).unwrap().len(), text.len());

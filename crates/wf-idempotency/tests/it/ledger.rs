@@ -56,11 +56,7 @@ fn the_judgement_table() {
     for (expires, operation, arguments, now, expected) in table {
         let row = entry(expires);
         let verdict = judge(Some(&row), operation, &print(arguments), now);
-        assert_eq!(
-            name(verdict),
-            expected,
-            "{expires:?} {operation} {arguments} {now}"
-        );
+        assert_eq!(name(verdict), expected, "{expires:?} {operation} {arguments} {now}");
         let found = match verdict {
             Verdict::Fresh => None,
             Verdict::Replay(found) | Verdict::Conflict(found) | Verdict::Expired(found) => {
@@ -82,24 +78,11 @@ fn the_judgement_table() {
 fn a_row_alone_is_not_enough_and_neither_is_the_hash_of_another_recipe() {
     let row = entry(None);
     let naive = Some(&row).map(|row| row.result.clone());
-    assert!(
-        naive.is_some(),
-        "whoever looks only for a row answers another call's result"
-    );
-    assert_eq!(
-        judge(Some(&row), "submit", &print(2), 0),
-        Verdict::Conflict(&row)
-    );
+    assert!(naive.is_some(), "whoever looks only for a row answers another call's result");
+    assert_eq!(judge(Some(&row), "submit", &print(2), 0), Verdict::Conflict(&row));
 
-    let other: Fingerprint = print(1)
-        .to_string()
-        .replacen("v1:", "v2:", 1)
-        .parse()
-        .unwrap();
-    assert_eq!(
-        judge(Some(&row), "submit", &other, 0),
-        Verdict::Conflict(&row)
-    );
+    let other: Fingerprint = print(1).to_string().replacen("v1:", "v2:", 1).parse().unwrap();
+    assert_eq!(judge(Some(&row), "submit", &other, 0), Verdict::Conflict(&row));
 }
 
 #[test]
@@ -113,16 +96,10 @@ fn a_replay_turns_the_top_level_flag_and_nothing_else() {
         "text": "é\u{1}\"",
         "null": null,
     });
-    let row = LedgerEntry {
-        result: canonical_string(&stored).unwrap(),
-        ..entry(None)
-    };
+    let row = LedgerEntry { result: canonical_string(&stored).unwrap(), ..entry(None) };
     let answer = canonical_string(&replay(&row).unwrap()).unwrap();
-    let expected = row.result.replacen(
-        "\"duplicate\":false,\"inner\"",
-        "\"duplicate\":true,\"inner\"",
-        1,
-    );
+    let expected =
+        row.result.replacen("\"duplicate\":false,\"inner\"", "\"duplicate\":true,\"inner\"", 1);
     assert_ne!(expected, row.result);
     assert_eq!(answer, expected);
     assert_eq!(answer.matches("\"duplicate\":false").count(), 2);
@@ -134,41 +111,20 @@ fn the_flag_is_set_whatever_was_there() {
         ("{}", json!({ "duplicate": true })),
         (r#"{"duplicate":true}"#, json!({ "duplicate": true })),
         (r#"{"duplicate":"no"}"#, json!({ "duplicate": true })),
-        (
-            r#" {"b":1, "a":2} "#,
-            json!({ "a": 2, "b": 1, "duplicate": true }),
-        ),
+        (r#" {"b":1, "a":2} "#, json!({ "a": 2, "b": 1, "duplicate": true })),
     ] {
-        let row = LedgerEntry {
-            result: stored.to_owned(),
-            ..entry(None)
-        };
+        let row = LedgerEntry { result: stored.to_owned(), ..entry(None) };
         assert_eq!(replay(&row).unwrap(), expected, "{stored}");
     }
 }
 
 #[test]
 fn a_damaged_row_is_an_error_not_an_answer() {
-    let with = |result: &str| {
-        replay(&LedgerEntry {
-            result: result.to_owned(),
-            ..entry(None)
-        })
-    };
+    let with = |result: &str| replay(&LedgerEntry { result: result.to_owned(), ..entry(None) });
     for text in ["[]", "null", "1", "\"{}\"", "true"] {
-        assert!(
-            matches!(with(text), Err(ReplayError::NotAnObject)),
-            "{text}"
-        );
+        assert!(matches!(with(text), Err(ReplayError::NotAnObject)), "{text}");
     }
-    for text in [
-        "",
-        "{",
-        "{}{}",
-        r#"{"a":1,"a":2}"#,
-        r#"{"a":1e400}"#,
-        "\u{feff}{}",
-    ] {
+    for text in ["", "{", "{}{}", r#"{"a":1,"a":2}"#, r#"{"a":1e400}"#, "\u{feff}{}"] {
         let error = with(text).unwrap_err();
         assert!(matches!(error, ReplayError::Unreadable(_)), "{text}");
         // The message does not repeat its source.
@@ -181,10 +137,7 @@ fn a_damaged_row_is_an_error_not_an_answer() {
 fn a_row_survives_serde() {
     for row in [entry(None), entry(Some(5))] {
         let json: Value = serde_json::to_value(&row).unwrap();
-        assert_eq!(
-            serde_json::from_value::<LedgerEntry>(json.clone()).unwrap(),
-            row
-        );
+        assert_eq!(serde_json::from_value::<LedgerEntry>(json.clone()).unwrap(), row);
         assert_eq!(json["fingerprint"], json!(print(1).to_string()));
     }
     let mut damaged = serde_json::to_value(entry(None)).unwrap();

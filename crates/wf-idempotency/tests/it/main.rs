@@ -1,9 +1,5 @@
 //! The tests of `wf-idempotency` from outside, one module a subject. Data is in `tests/vectors`.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a failed unwrap is a failed test"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed unwrap is a failed test")]
 
 mod collisions;
 mod es6_numbers;

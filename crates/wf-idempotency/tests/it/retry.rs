@@ -29,10 +29,7 @@ impl Store {
     fn plain(&mut self, body: &str) -> Value {
         let call: Value = serde_json::from_str(body).unwrap();
         self.apply(
-            call["amount"]
-                .as_f64()
-                .map(|amount| format!("{amount}").parse().unwrap())
-                .unwrap(),
+            call["amount"].as_f64().map(|amount| format!("{amount}").parse().unwrap()).unwrap(),
         )
     }
 
@@ -48,9 +45,8 @@ impl Store {
             Verdict::Conflict(row) => return Err(row.operation.clone()),
             Verdict::Fresh | Verdict::Expired(_) => {}
         }
-        let amount = arguments["amount"]
-            .as_f64()
-            .map(|amount| format!("{amount}").parse().unwrap());
+        let amount =
+            arguments["amount"].as_f64().map(|amount| format!("{amount}").parse().unwrap());
         let result = self.apply(amount.unwrap());
         let row = LedgerEntry {
             operation: "apply".to_owned(),

@@ -77,10 +77,8 @@ fn the_sample_of_section_3_2_has_the_printed_bytes() {
         65 2b 33 30 2c 34 2e 35 2c 30 2e 30 30 32 2c 31 65 2d 32 37
         5d 2c 22 73 74 72 69 6e 67 22 3a 22 e2 82 ac 24 5c 75 30 30
         30 66 5c 6e 41 27 42 5c 22 5c 5c 5c 5c 5c 22 2f 22 7d";
-    let expected: Vec<u8> = bytes
-        .split_whitespace()
-        .map(|byte| u8::from_str_radix(byte, 16).unwrap())
-        .collect();
+    let expected: Vec<u8> =
+        bytes.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
     let value: Value = serde_json::from_str(sample).unwrap();
     assert_eq!(canonical_bytes(&value).unwrap(), expected);
 }
@@ -116,11 +114,7 @@ fn the_numbers_of_appendix_b_are_written_as_printed() {
     for row in table.lines() {
         let (bits, expected) = row.split_once(',').unwrap();
         let double = f64::from_bits(u64::from_str_radix(bits, 16).unwrap());
-        assert_eq!(
-            canonical_string(&Value::from(double)).unwrap(),
-            expected,
-            "{bits}"
-        );
+        assert_eq!(canonical_string(&Value::from(double)).unwrap(), expected, "{bits}");
         // The text is a number that reads back to the same double (-0 becomes 0).
         let back: f64 = expected.parse().unwrap();
         assert_eq!(back, double, "{bits}");
@@ -150,19 +144,10 @@ fn integers_that_a_double_would_round_are_refused_not_rounded() {
         );
     }
     for n in [-9_007_199_254_740_992, i64::MIN] {
-        assert_eq!(
-            canonical_bytes(&json!(n)).unwrap_err().rule(),
-            "number_out_of_range"
-        );
+        assert_eq!(canonical_bytes(&json!(n)).unwrap_err().rule(), "number_out_of_range");
     }
-    assert_eq!(
-        canonical_string(&json!(9_007_199_254_740_991_i64)).unwrap(),
-        "9007199254740991"
-    );
-    assert_eq!(
-        canonical_string(&json!(-9_007_199_254_740_991_i64)).unwrap(),
-        "-9007199254740991"
-    );
+    assert_eq!(canonical_string(&json!(9_007_199_254_740_991_i64)).unwrap(), "9007199254740991");
+    assert_eq!(canonical_string(&json!(-9_007_199_254_740_991_i64)).unwrap(), "-9007199254740991");
 }
 
 #[test]
@@ -170,21 +155,10 @@ fn values_that_no_reader_would_take_back_are_refused() {
     let forged = json!({ "a": { "$serde_json::private::Number": "1" } });
     let refused = canonical_bytes(&forged).unwrap_err();
     assert_eq!(refused.rule(), "private_key");
-    assert!(
-        refused
-            .to_string()
-            .contains("/a/$serde_json::private::Number"),
-        "{refused}"
-    );
+    assert!(refused.to_string().contains("/a/$serde_json::private::Number"), "{refused}");
 
     let nested = |depth| (0..depth).fold(json!(1), |inner, _| Value::Array(vec![inner]));
     assert!(canonical_bytes(&nested(127)).is_ok());
-    assert_eq!(
-        canonical_bytes(&nested(128)).unwrap_err().rule(),
-        "too_deep"
-    );
-    assert_eq!(
-        canonical_bytes(&nested(2_000)).unwrap_err().rule(),
-        "too_deep"
-    );
+    assert_eq!(canonical_bytes(&nested(128)).unwrap_err().rule(), "too_deep");
+    assert_eq!(canonical_bytes(&nested(2_000)).unwrap_err().rule(), "too_deep");
 }

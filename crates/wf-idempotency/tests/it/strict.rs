@@ -19,11 +19,7 @@ fn refused(bytes: impl AsRef<[u8]>, rule: &str, path: &str) -> StrictError {
 fn duplicate_keys_are_refused_after_unescaping_at_every_level() {
     refused(r#"{"a":1,"a":1}"#, "duplicate_key", "/a");
     refused(r#"{"a":1,"\u0061":2}"#, "duplicate_key", "/a");
-    refused(
-        r#"{"x":[0,{"é":1,"b":2,"\u00e9":3}]}"#,
-        "duplicate_key",
-        "/x/1/é",
-    );
+    refused(r#"{"x":[0,{"é":1,"b":2,"\u00e9":3}]}"#, "duplicate_key", "/x/1/é");
     refused(r#"{"":1,"":2}"#, "duplicate_key", "/");
     refused(r#"{"\ud83d\ude00":1,"😀":2}"#, "duplicate_key", "/😀");
     // Equal keys of different objects, and keys that differ, are fine.
@@ -59,11 +55,7 @@ fn numbers_beyond_the_exact_range_are_refused_in_every_notation() {
         "123456789012345678901234567890",
     ] {
         refused(text, "number_out_of_range", "");
-        refused(
-            format!(r#"{{"a":[1,{text}]}}"#),
-            "number_out_of_range",
-            "/a/1",
-        );
+        refused(format!(r#"{{"a":[1,{text}]}}"#), "number_out_of_range", "/a/1");
     }
 }
 
@@ -99,50 +91,22 @@ fn numbers_within_the_exact_range_are_read_as_serde_json_reads_them() {
         let plain: Value = serde_json::from_str(text).unwrap();
         assert_eq!(read(text).unwrap(), plain, "{text}");
     }
-    assert_eq!(
-        read("9007199254740991").unwrap().as_u64(),
-        Some(9_007_199_254_740_991)
-    );
-    assert_eq!(
-        read("-9007199254740991").unwrap().as_i64(),
-        Some(-9_007_199_254_740_991)
-    );
+    assert_eq!(read("9007199254740991").unwrap().as_u64(), Some(9_007_199_254_740_991));
+    assert_eq!(read("-9007199254740991").unwrap().as_i64(), Some(-9_007_199_254_740_991));
 }
 
 #[test]
 fn private_keys_of_serde_json_are_refused_wherever_they_stand() {
     let number = "$serde_json::private::Number";
     let raw = "$serde_json::private::RawValue";
-    for key in [
-        number,
-        raw,
-        "$serde_json::private::",
-        "$serde_json::private::AnythingNew",
-    ] {
-        refused(
-            format!(r#"{{"{key}":"1"}}"#),
-            "private_key",
-            &format!("/{key}"),
-        );
-        refused(
-            format!(r#"[{{"a":1,"{key}":"1"}}]"#),
-            "private_key",
-            &format!("/0/{key}"),
-        );
+    for key in [number, raw, "$serde_json::private::", "$serde_json::private::AnythingNew"] {
+        refused(format!(r#"{{"{key}":"1"}}"#), "private_key", &format!("/{key}"));
+        refused(format!(r#"[{{"a":1,"{key}":"1"}}]"#), "private_key", &format!("/0/{key}"));
     }
     // However it is spelt.
-    refused(
-        r#"{"\u0024serde_json::private::Number":"1"}"#,
-        "private_key",
-        &format!("/{number}"),
-    );
+    refused(r#"{"\u0024serde_json::private::Number":"1"}"#, "private_key", &format!("/{number}"));
     // As a value, or with another prefix, it is text like any other.
-    assert!(
-        read(format!(
-            r#"{{"a":"{number}","x{number}":1,"$serde_json":2}}"#
-        ))
-        .is_ok()
-    );
+    assert!(read(format!(r#"{{"a":"{number}","x{number}":1,"$serde_json":2}}"#)).is_ok());
 }
 
 #[test]
@@ -150,48 +114,28 @@ fn depth_is_counted_in_open_containers() {
     let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
     assert!(read(nested(32)).is_ok());
     let error = refused(nested(33), "too_deep", &"/0".repeat(32));
-    assert!(
-        error
-            .to_string()
-            .ends_with("is nested deeper than 32 levels"),
-        "{error}"
-    );
+    assert!(error.to_string().ends_with("is nested deeper than 32 levels"), "{error}");
     // Objects count alike.
     let mixed = format!("{}1{}", r#"[{"a":"#.repeat(16), "}]".repeat(16));
     assert!(read(&mixed).is_ok());
-    refused(
-        format!("[{mixed}]"),
-        "too_deep",
-        &format!("/0{}", "/0/a".repeat(15) + "/0"),
-    );
+    refused(format!("[{mixed}]"), "too_deep", &format!("/0{}", "/0/a".repeat(15) + "/0"));
 
-    let limits = |max_depth| StrictLimits {
-        max_depth,
-        ..StrictLimits::default()
-    };
+    let limits = |max_depth| StrictLimits { max_depth, ..StrictLimits::default() };
     assert_eq!(parse_strict(b"7", limits(0)).unwrap(), json!(7));
-    assert_eq!(
-        parse_strict(b"[]", limits(0)).unwrap_err().rule(),
-        "too_deep"
-    );
+    assert_eq!(parse_strict(b"[]", limits(0)).unwrap_err().rule(), "too_deep");
     // Siblings do not add up.
     assert!(parse_strict(b"[[],[],{},[]]", limits(2)).is_ok());
     // No caller can set a limit that endangers the stack.
     assert!(parse_strict(nested(127).as_bytes(), limits(usize::MAX)).is_ok());
     assert_eq!(
-        parse_strict(nested(128).as_bytes(), limits(usize::MAX))
-            .unwrap_err()
-            .rule(),
+        parse_strict(nested(128).as_bytes(), limits(usize::MAX)).unwrap_err().rule(),
         "too_deep"
     );
 }
 
 #[test]
 fn size_is_checked_before_anything_is_read() {
-    let limits = StrictLimits {
-        max_bytes: 4,
-        ..StrictLimits::default()
-    };
+    let limits = StrictLimits { max_bytes: 4, ..StrictLimits::default() };
     assert!(parse_strict(b"1234", limits).is_ok());
     let error = parse_strict(b"\xFF\xFF\xFF\xFF\xFF", limits).unwrap_err();
     assert_eq!(error, StrictError::TooLarge { len: 5, limit: 4 });
@@ -273,11 +217,7 @@ fn what_is_not_json_is_refused_with_its_place() {
     for (bytes, path, offset, problem) in table {
         let shown = String::from_utf8_lossy(bytes);
         assert!(serde_json::from_slice::<Value>(bytes).is_err(), "{shown}");
-        let expected = StrictError::Syntax {
-            path: (*path).to_owned(),
-            offset: *offset,
-            problem,
-        };
+        let expected = StrictError::Syntax { path: (*path).to_owned(), offset: *offset, problem };
         assert_eq!(read(bytes), Err(expected), "{shown}");
     }
 }
@@ -305,11 +245,7 @@ fn every_json_value_may_be_the_root_and_is_read_as_serde_json_reads_it() {
 
 #[test]
 fn errors_say_what_to_do_and_name_the_place() {
-    let error = refused(
-        r#"{"a b":[{"n":9007199254740993}]}"#,
-        "number_out_of_range",
-        "/a b/0/n",
-    );
+    let error = refused(r#"{"a b":[{"n":9007199254740993}]}"#, "number_out_of_range", "/a b/0/n");
     assert_eq!(
         error.to_string(),
         "the number at \"/a b/0/n\" is beyond ±(2^53-1) and would lose digits; send it as a string"
@@ -327,11 +263,7 @@ fn errors_say_what_to_do_and_name_the_place() {
 fn each_byte_and_each_escape_is_read_as_serde_json_reads_it() {
     let agrees = |bytes: &[u8]| {
         let shown = String::from_utf8_lossy(bytes);
-        assert_eq!(
-            read(bytes).ok(),
-            serde_json::from_slice(bytes).ok(),
-            "{shown}"
-        );
+        assert_eq!(read(bytes).ok(), serde_json::from_slice(bytes).ok(), "{shown}");
     };
     for byte in 0..=u8::MAX {
         agrees(&[byte]);

@@ -114,11 +114,12 @@ pub(super) async fn holders(
     loop {
         let page = store.list_locks(None, after.as_ref(), PAGE).await?;
         for row in &page.items {
-            let Some(holder) = &row.holder else { continue };
-            if only.is_some_and(|id| id != &holder.workflow_id) {
+            let holder = row.holder.as_ref();
+            if only.is_some_and(|id| holder.is_none_or(|holder| id != &holder.workflow_id)) {
                 continue;
             }
             report.locks += 1;
+            let Some(holder) = holder else { continue };
             if !claims(store, row, holder).await? && stands(store, row).await? {
                 let holder = &holder.workflow_id;
                 let message = format!("it is held by {holder}, which does not have it");

@@ -128,7 +128,11 @@ impl Words<'_> {
             (Some(holder), None) => {
                 format!("{asset} is in use by {holder}. Ask them, or take another.")
             }
-            (None, _) => format!("{asset} is in use. Take another."),
+            (None, Some(since)) => format!(
+                "{asset} is in use by somebody else since {}. Ask them, or take another.",
+                self.time(since)
+            ),
+            (None, None) => format!("{asset} is in use. Take another."),
         }
     }
 }
