@@ -9,7 +9,7 @@ use crate::view::{Done, Frame, Rule, Saying, next, shape};
 
 use super::Engine;
 use super::attempt::Attempt;
-use super::call::{Call, Request};
+use super::call::{Call, Reply, Request};
 use super::execute::Refused;
 
 /// An asset that a start asked for and another workflow holds.
@@ -35,12 +35,20 @@ impl Engine {
         };
         let frame = self.frame(Some(policy), &call.meta);
         if is_twin(&other, principal, call, cause, policy) {
-            let mut sayings: Vec<Saying> = vec![Done::Joined { label: other.label.clone() }.into()];
-            sayings.extend(next::next(&other, policy, &frame.words));
-            let parts = shape::workflow(&frame, &other, Some(policy));
-            return Ok(Attempt::Answered(Box::new(frame.reply(Outcome::Joined, &sayings, parts))));
+            return Ok(Attempt::Answered(Box::new(self.joined(&other, call).await?)));
         }
         Err(locked(&other, principal, held, &frame).into())
+    }
+
+    /// The twin as it stands, by the definition that it pinned: not by the newer one that the start asked for.
+    async fn joined(&self, other: &Workflow, call: &Call) -> Result<Reply, Rejection> {
+        let pinned = self.pinned(other).await?;
+        let pinned = pinned.as_deref();
+        let frame = self.frame(pinned, &call.meta);
+        let mut sayings: Vec<Saying> = vec![Done::Joined { label: other.label.clone() }.into()];
+        sayings.extend(pinned.and_then(|policy| next::next(other, policy, &frame.words)));
+        let parts = shape::workflow(&frame, other, pinned);
+        Ok(frame.reply(Outcome::Joined, &sayings, parts))
     }
 }
 

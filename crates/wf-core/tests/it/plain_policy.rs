@@ -57,9 +57,9 @@ impl PlainPolicy {
         Self { loose: true, ..Self::of("loose", 1, true, 0, false) }
     }
 
-    /// Another version of the same.
+    /// Another version of the same, with a step more.
     pub(crate) fn version(version: u32) -> Self {
-        Self::of("plain", version, true, 0, false)
+        Self::of("plain", version, true, 1, false)
     }
 
     /// The procedure `bare`, which needs no asset.

@@ -1,11 +1,15 @@
 //! Calls without a key: what is a repeat and what is new (idempotency.md, Without a key).
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use wf_core::engine::Reply;
+use wf_core::policy::DomainPolicyPort;
 
 use crate::engine_bench::{
-    Bench, ann, bob, code, correct, finish, keyed, resolve, start, submit, sue, with,
+    Bench, PlainCompiler, ann, bob, code, correct, finish, keyed, resolve, start, submit, sue, with,
 };
+use crate::plain_policy::PlainPolicy;
 
 fn is_repeat_of(again: &Reply, first: &Reply) {
     assert!(again.duplicate, "{}", again.body);
@@ -90,6 +94,23 @@ async fn a_start_joins_its_own_open_twin() {
     }
     assert_eq!(bench.commits(), commits, "nothing was written");
     assert_eq!(bench.row(&ann(), "k-1").await, None);
+}
+
+#[tokio::test]
+async fn a_joined_twin_is_shown_by_the_definition_that_it_pinned() {
+    let bench = Bench::new().await;
+    bench.started(&ann(), "U-7").await;
+    let newer: Vec<Arc<dyn DomainPolicyPort>> = vec![Arc::new(PlainPolicy::version(2))];
+    let able = bench.restarted(newer.clone(), Some(Arc::new(PlainCompiler))).await;
+    let joined = able.call(&ann(), "start_workflow", start("U-7")).await;
+    assert_eq!(joined.outcome.as_str(), "joined", "{}", joined.body);
+    assert_eq!(joined.body["workflow"]["procedure"]["version"], 1);
+    assert_eq!(joined.body["step"]["of"], 6, "version 2 has a step more");
+    // Where nobody knows the definition any more, what only it knows is left out.
+    let ignorant = bench.restarted(newer, None).await;
+    let joined = ignorant.call(&ann(), "start_workflow", start("U-7")).await;
+    assert_eq!(joined.outcome.as_str(), "joined", "{}", joined.body);
+    assert!(joined.body.get("step").is_none());
 }
 
 #[tokio::test]
