@@ -41,22 +41,29 @@ struct Checkpointer {
     to_truncate: bool,
 }
 
-/// Runs until it is aborted.
-pub(crate) async fn run(shared: Arc<Shared>, writer: mpsc::WeakSender<Job>) {
+/// Runs until it is told to stop, or aborted.
+pub(crate) async fn run(
+    shared: Arc<Shared>,
+    writer: mpsc::WeakSender<Job>,
+    mut stop: oneshot::Receiver<()>,
+) {
     let period = Duration::from_millis(shared.config.checkpoint_every_ms.max(10));
     let mut state = Checkpointer { shared, writer, conn: None, seen: 0, to_truncate: true };
-    loop {
-        tokio::time::sleep(period).await;
+    // Being told to stop, and nobody being left to say so, are the same.
+    while tokio::time::timeout(period, &mut stop).await.is_err() {
         if !state.shared.footprint.is_unchanged() {
             // Not our file any more. The writer says so to everybody; here there is nothing to do.
             state.conn = None;
-            continue;
-        }
-        if let Err(error) = state.period().await {
+        } else if let Err(error) = state.period().await {
             tracing::warn!(%error, "a checkpoint did not succeed");
             state.conn = None;
         }
         state.probe();
+    }
+    if let Some(conn) = state.conn
+        && let Err(error) = conn.close().await
+    {
+        tracing::warn!(%error, "the connection that carries the log over did not close");
     }
 }
 
@@ -100,15 +107,6 @@ impl Checkpointer {
             let (reply, _) = oneshot::channel();
             // A full queue will find out by itself.
             let _ = writer.try_send(Job::Task(Box::new(Task::Probe), reply));
-        }
-    }
-}
-
-impl Drop for Checkpointer {
-    fn drop(&mut self) {
-        // Closing waits for nobody; the driver's thread does it.
-        if let Some(conn) = self.conn.take() {
-            drop(conn.close_hard());
         }
     }
 }

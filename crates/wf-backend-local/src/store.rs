@@ -1,12 +1,12 @@
 //! The store's handle: the port, method by method. Reads go to the readers, writes into the writer's queue.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 use wf_core::locks::LockRow;
 use wf_core::models::{Actor, Digest, TenantId, Timestamp, Workflow, WorkflowId};
 use wf_core::policy::Definition;
@@ -40,15 +40,10 @@ struct Inner {
     shared: Arc<Shared>,
     readers: Readers,
     queue: mpsc::Sender<Job>,
-    checkpointer: AbortHandle,
+    /// Told to stop by `close`; stops by itself when this is dropped.
+    checkpointer: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
     /// Says to others that the file is in use, as long as there is a handle.
     _in_use: InUse,
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.checkpointer.abort();
-    }
 }
 
 impl LocalStore {
@@ -97,13 +92,19 @@ impl LocalStore {
     /// Refuses new commits, finishes those that wait, carries the log over and closes the files. Other handles answer
     /// `Unavailable` from then on.
     pub async fn close(self) {
-        self.inner.checkpointer.abort();
+        let checkpointer = self.inner.checkpointer.lock().map_or(None, |mut held| held.take());
+        if let Some((stop, stopped)) = checkpointer {
+            // Errors mean that it has stopped already.
+            let _ = stop.send(());
+            let _ = stopped.await;
+        }
+        self.inner.readers.close().await;
+        // The writer closes last, so that it is the one that carries the whole log over and removes it.
         let (done, closed) = oneshot::channel();
         if self.inner.queue.send(Job::Close(done)).await.is_ok() {
             // An error means that the writer is gone already.
             let _ = closed.await;
         }
-        self.inner.readers.close().await;
     }
 
     /// True while the last write succeeded and the file is still the one that was opened; what readiness asks.
@@ -138,8 +139,9 @@ impl LocalStore {
         let shared = Arc::new(shared);
         let (queue, jobs) = mpsc::channel(shared.config.queue_max.max(1));
         writer::spawn(Arc::clone(&shared), jobs);
-        let checkpointing = checkpoint::run(Arc::clone(&shared), queue.downgrade());
-        let checkpointer = tokio::spawn(checkpointing).abort_handle();
+        let (stop, stopped) = oneshot::channel();
+        let checkpointing = checkpoint::run(Arc::clone(&shared), queue.downgrade(), stopped);
+        let checkpointer = Mutex::new(Some((stop, tokio::spawn(checkpointing))));
         Self { inner: Arc::new(Inner { shared, readers, queue, checkpointer, _in_use: in_use }) }
     }
 
