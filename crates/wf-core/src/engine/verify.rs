@@ -1,4 +1,4 @@
-//! Verifies a store from its own records: hash chains, I3, I4, I5, I6, I13. The locks: [`locks`].
+//! Verifies a store from its own records: hash chains, I3, I4, I5, I6, I13. The locks: `verify/locks.rs`.
 
 mod locks;
 
