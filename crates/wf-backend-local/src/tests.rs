@@ -28,7 +28,7 @@ async fn open(dir: &TempDir) -> LocalStore {
 fn start(n: u32) -> CommitBuilder {
     let id = build::workflow_id(&format!("wf-{n:04}"));
     CommitBuilder::start(&build::tenant("plant"), &id, &build::user("ann"), at(60_000))
-        .acquire(&build::asset(&format!("PUMP-{n}")), 1)
+        .acquire(&build::asset(&format!("ASSET-{n}")), 1)
 }
 
 /// Whether the commit is there.

@@ -153,7 +153,7 @@ async fn conditions_of_one_batch_are_judged_in_order() {
     let winner = start(2).build();
     let mut same_key = start(3).build();
     same_key.ledger.key = winner.ledger.key.clone();
-    let same_asset = start(4).acquire(&wf_testkit::build::asset("PUMP-2"), 1).build();
+    let same_asset = start(4).acquire(&wf_testkit::build::asset("ASSET-2"), 1).build();
     let mut twin = start(2).key("twin").build();
     twin.locks.clear();
     let last = start(5).build();

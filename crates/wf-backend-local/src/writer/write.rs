@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use wf_core::models::{TenantId, WorkflowId};
 use wf_core::ports::DeadlineChange;
 
-use super::judge::{Wanted, World};
+use super::judge::{HeadCell, Wanted, World};
 use super::sheet::{Script, Sheet, SqlCache, Value};
 use super::statements;
-use crate::codec::encode::signed;
+use crate::codec::encode::{Head, signed};
 
 /// The statements that write what the world has become.
 pub(crate) fn write(world: &World<'_>, wanted: &Wanted<'_>, cache: &mut SqlCache) -> Script {
@@ -34,71 +35,87 @@ fn write_heads(world: &World<'_>, wanted: &Wanted<'_>, script: &mut Script, cach
     let mut assets = Sheet::new(&statements::ASSETS);
     for (cell, (tenant, id)) in world.heads.iter().zip(&wanted.heads) {
         let Some(head) = cell.written else { continue };
-        let place = &head.placement;
-        let rest: [Value; 7] = [
-            place.phase.as_str().into(),
-            place.owner.as_str().into(),
-            place.offered_to.as_deref().into(),
-            place.offered_at.into(),
-            place.blocked_since.into(),
-            place.completed_at.into(),
-            head.assets.as_str().into(),
-        ];
-        let [phase, owner, offered_to, offered_at, blocked, completed, list] = rest;
-        let (wid, revision) = (Value::Int(cell.wid), number(cell.revision));
-        let (updated, active) = (head.updated_at.into(), head.last_activity.into());
-        let state = Value::from(&head.state);
+        let ended = head.placement.completed_at;
         let assets_changed = match &cell.stored {
             None => {
-                fresh.push([
-                    wid,
-                    tenant.as_str().into(),
-                    id.as_str().into(),
-                    revision,
-                    phase,
-                    owner,
-                    offered_to,
-                    offered_at,
-                    blocked,
-                    completed,
-                    updated,
-                    active,
-                    list,
-                    state,
-                ]);
+                fresh.push(new_row(cell, head, tenant, id));
                 true
             }
-            Some((before, list_before)) => {
-                states.push([wid.clone(), revision, updated, active, state]);
-                let assets_changed =
-                    before.completed_at != place.completed_at || *list_before != head.assets;
+            Some((before, list)) => {
+                states.push(state_row(cell, head));
+                let assets_changed = before.completed_at != ended || *list != head.assets;
                 if assets_changed {
-                    gone.push([wid.clone()]);
+                    gone.push([cell.wid.into()]);
                 }
                 // A completed workflow that changes again has a new ledger row for the sweep.
-                if assets_changed || before != place || place.completed_at.is_some() {
-                    placements.push([
-                        wid, phase, owner, offered_to, offered_at, blocked, completed, list,
-                    ]);
+                if assets_changed || *before != head.placement || ended.is_some() {
+                    placements.push(placement_row(cell, head));
                 }
                 assets_changed
             }
         };
-        if assets_changed {
-            for asset in head.assets.split_terminator(' ') {
-                assets.push([
-                    cell.wid.into(),
-                    asset.into(),
-                    tenant.as_str().into(),
-                    id.as_str().into(),
-                    place.completed_at.into(),
-                ]);
-            }
+        for asset in head.assets.split_terminator(' ').filter(|_| assets_changed) {
+            assets.push([
+                cell.wid.into(),
+                asset.into(),
+                tenant.as_str().into(),
+                id.as_str().into(),
+                ended.into(),
+            ]);
         }
     }
     for sheet in [fresh, states, placements, gone, assets] {
         script.add(sheet, cache);
     }
+}
+
+/// For [`statements::STATES`].
+fn state_row(cell: &HeadCell<'_>, head: &Head) -> [Value; 5] {
+    [
+        cell.wid.into(),
+        number(cell.revision),
+        head.updated_at.into(),
+        head.last_activity.into(),
+        (&head.state).into(),
+    ]
+}
+
+/// For [`statements::PLACEMENTS`].
+fn placement_row(cell: &HeadCell<'_>, head: &Head) -> [Value; 8] {
+    let place = &head.placement;
+    [
+        cell.wid.into(),
+        place.phase.as_str().into(),
+        place.owner.as_str().into(),
+        place.offered_to.as_deref().into(),
+        place.offered_at.into(),
+        place.blocked_since.into(),
+        place.completed_at.into(),
+        head.assets.as_str().into(),
+    ]
+}
+
+/// For [`statements::NEW_WORKFLOWS`].
+fn new_row(cell: &HeadCell<'_>, head: &Head, tenant: &TenantId, id: &WorkflowId) -> [Value; 14] {
+    let [wid, revision, updated, active, state] = state_row(cell, head);
+    let [_, phase, owner, offered_to, offered_at, blocked, completed, list] =
+        placement_row(cell, head);
+    [
+        wid,
+        tenant.as_str().into(),
+        id.as_str().into(),
+        revision,
+        phase,
+        owner,
+        offered_to,
+        offered_at,
+        blocked,
+        completed,
+        updated,
+        active,
+        list,
+        state,
+    ]
 }
 
 fn write_events(world: &World<'_>, script: &mut Script, cache: &mut SqlCache) {

@@ -18,7 +18,7 @@ pub(crate) async fn open(dir: &TempDir) -> LocalStore {
 pub(crate) fn start(n: u32) -> CommitBuilder {
     let id = build::workflow_id(&format!("wf-{n:05}"));
     CommitBuilder::start(&build::tenant("plant"), &id, &build::user("ann"), at(60_000))
-        .acquire(&build::asset(&format!("PUMP-{n}")), 1)
+        .acquire(&build::asset(&format!("ASSET-{n}")), 1)
         .message("lead")
         .deadline(at(120_000))
 }

@@ -61,3 +61,70 @@ async fn row_that_cannot_be_read_is_corrupt_for_its_own_call_only() {
     other.unwrap();
     assert!(store.is_healthy());
 }
+
+/// The columns say where an event stands; what the event itself says may have been meddled with.
+#[tokio::test]
+async fn verifying_a_history_that_says_other_numbers_than_its_rows_ends() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    let first = start(1).note("one").build();
+    store.commit(first.clone()).await.unwrap();
+    for seq in ["1", "9223372036854775807", "18446744073709551615"] {
+        let sql = format!(
+            "DROP TRIGGER IF EXISTS events_are_never_changed;
+             UPDATE events SET body = json_set(body, '$.seq', json('{seq}'))"
+        );
+        meddle(&store.config().path, &sql).await.unwrap();
+        let mut nobody = |_| {};
+        let verifying = wf_core::engine::verify::verify(&store, None, &mut nobody);
+        let report = tokio::time::timeout(std::time::Duration::from_secs(10), verifying).await;
+        let report = report.expect("it ends").unwrap();
+        assert!(report.findings.iter().any(|f| f.invariant == "I4"), "{:?}", report.findings);
+    }
+}
+
+/// One message that cannot be read is the trouble of the outbox, not of the commits that happen to be written with it.
+#[tokio::test]
+async fn commits_pass_beside_work_that_meets_a_damaged_row() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    store.commit(start(1).message("ops").build()).await.unwrap();
+    meddle(&store.config().path, "UPDATE outbox SET message = '{}'").await.unwrap();
+    for n in 2..20 {
+        let claim = wf_core::ports::Claim {
+            now: wf_testkit::build::at(1_000_000),
+            lease_ms: 1_000,
+            token: wf_core::ports::LeaseToken("t".to_owned()),
+            limit: 16,
+        };
+        let claiming = async {
+            tokio::join!(store.claim_outbox(&claim), store.claim_outbox(&claim)).0
+        };
+        let (claimed, one, two) = tokio::join!(
+            claiming,
+            store.commit(start(n * 100).build()),
+            store.commit(start(n * 100 + 1).build()),
+        );
+        assert!(matches!(claimed, Err(ReadError::Corrupt { .. })), "{claimed:?}");
+        one.unwrap();
+        two.unwrap();
+    }
+}
+
+/// A subject may hold any character that JSON can write.
+#[tokio::test]
+async fn actors_with_odd_characters_are_different_actors() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    for (n, actor) in ["a", "a\0", "a\0b", "a\"b", "a\\b", "a\u{1}", "\u{10ffff}"].iter().enumerate() {
+        let mut commit = start(u32::try_from(n).unwrap() + 1).build();
+        commit.ledger.key.actor = wf_core::models::Actor::User((*actor).to_owned());
+        commit.ledger.key.key = wf_core::idempotency::IdempotencyKey::parse("k").unwrap();
+        store.commit(commit.clone()).await.unwrap();
+        let again = store.commit(commit.clone()).await;
+        let Err(CommitError::Conflict(wf_core::ports::Conflict::Ledger(row))) = again else {
+            panic!("{actor:?}: {again:?}");
+        };
+        assert_eq!(*row, commit.ledger, "{actor:?}");
+    }
+}

@@ -81,7 +81,7 @@ async fn fences_after_a_restore_are_above_those_of_the_lost_time() {
     let released = finish(&note);
     store.commit(released.clone()).await.unwrap();
 
-    for (n, asset) in ["PUMP-1", "PUMP-2", "PUMP-3"].into_iter().enumerate() {
+    for (n, asset) in ["ASSET-1", "ASSET-2", "ASSET-3"].into_iter().enumerate() {
         let asset = build::asset(asset);
         let n = 10 + u32::try_from(n).unwrap();
         // The fences of the lost time are refused, and the answer says how the row is.
@@ -102,7 +102,7 @@ async fn fences_after_a_restore_are_above_those_of_the_lost_time() {
     store.backup(&dir.path().join("second.db")).await.unwrap();
     store.close().await;
     let store = restored(&dir.path().join("second.db"), &dir.path().join("store.db")).await;
-    let fresh = bare(20).acquire(&build::asset("PUMP-4"), 1).build();
+    let fresh = bare(20).acquire(&build::asset("ASSET-4"), 1).build();
     let row = load(&store, &fresh).await.locks.pop().unwrap();
     assert_eq!(row.fence, 2 * FENCES_RAISED_BY);
 }
@@ -206,6 +206,6 @@ async fn restamp_marks_a_store_that_was_put_back_by_other_means() {
     assert_eq!(store.identity().await.unwrap().id, id);
     assert_ne!(id, before.id);
     assert!(is_there(&store, &start(1).build()).await);
-    let fresh = bare(9).acquire(&build::asset("PUMP-9"), FENCES_RAISED_BY + 1).build();
+    let fresh = bare(9).acquire(&build::asset("ASSET-9"), FENCES_RAISED_BY + 1).build();
     store.commit(fresh).await.unwrap();
 }
