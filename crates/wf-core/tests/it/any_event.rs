@@ -1,13 +1,15 @@
 //! `evolve` is total: any events in any order, those of commands that do not exist yet included, never panic and always
 //! leave one of the four states with parts that fit each other.
 
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use serde_json::Map;
 use wf_core::models::{
-    Actor, Cause, HeldAsset, Person, Phase, Reading, Severity, TenantId, Timestamp, Workflow,
+    Actor, HeldAsset, Person, Phase, Reading, Severity, TenantId, Timestamp, Workflow,
 };
 use wf_core::policy::{DomainPolicyPort as _, Effect};
-use wf_core::state_machine::{Event, EventBody, evolve};
+use wf_core::state_machine::{Event, EventBody, Recording, evolve};
 
 use crate::drive::{BEGIN_MS, Desk};
 use crate::plain_policy::{PlainPolicy, id};
@@ -83,26 +85,24 @@ fn body(n: usize, m: u32) -> EventBody {
     }
 }
 
-fn recording(step: &str, attempt: u32, reading: Reading) -> wf_core::state_machine::Recording {
+/// A true history of two commits, to take the parts of events from.
+static TEMPLATE: LazyLock<Desk> = LazyLock::new(|| {
     let mut desk = Desk::running();
     desk.must(&crate::drive::owner(), crate::drive::submit("ready", "yes"));
-    let last = desk.events.pop().expect("an event").body;
+    desk
+});
+
+fn recording(step: &str, attempt: u32, reading: Reading) -> Recording {
+    let last = TEMPLATE.events.last().expect("an event").body.clone();
     let EventBody::StepRecorded(recording) = last else { panic!("a recorded step") };
-    wf_core::state_machine::Recording { step_id: id(step), attempt, reading, ..recording }
+    Recording { step_id: id(step), attempt, reading, ..recording }
 }
 
 fn event(seq: u64, body: EventBody, system: bool) -> Event {
-    let template = Desk::running().events.remove(0);
+    let template = TEMPLATE.events[0].clone();
     let actor = if system { Actor::orchestrator() } else { Actor::User("ann".to_owned()) };
-    let cause: Cause = template.cause.clone();
-    Event {
-        seq,
-        at: Timestamp::from_ms(BEGIN_MS + i64::try_from(seq).unwrap_or(0)),
-        actor,
-        body,
-        cause,
-        ..template
-    }
+    let at = Timestamp::from_ms(BEGIN_MS + i64::try_from(seq).unwrap_or(0));
+    Event { seq, at, actor, body, ..template }
 }
 
 fn fits(workflow: &Workflow) {
@@ -115,8 +115,7 @@ fn fits(workflow: &Workflow) {
 
 /// What may still change when the work is over: where the history ends.
 fn substance(workflow: &Workflow) -> Workflow {
-    let ends = Desk::running();
-    let ends = ends.workflow();
+    let ends = TEMPLATE.workflow();
     Workflow {
         revision: 0,
         last_hash: ends.last_hash.clone(),

@@ -132,10 +132,7 @@ impl Desk {
             verdict = self.ask(by, with_token(kind, &question.token))?;
         }
         if let Verdict::Commit(decision) = &verdict {
-            let mut after = self.clone();
-            after.apply(by, decision.clone());
-            after.state.as_ref().map_or(Ok(()), room)?;
-            *self = after;
+            self.apply(by, decision.clone())?;
         }
         Ok(verdict)
     }
@@ -148,7 +145,7 @@ impl Desk {
         }
     }
 
-    fn apply(&mut self, by: &Principal, decision: Decision) {
+    fn apply(&mut self, by: &Principal, decision: Decision) -> Result<(), Rejection> {
         let tip = self
             .state
             .as_ref()
@@ -158,6 +155,7 @@ impl Desk {
             chain::append(self.state.clone(), tip, decision.drafts, by, &cause, self.now)
                 .expect("canonical events");
         if let Some(next) = &next {
+            room(next)?;
             self.messages.extend(notices(&events, next, &self.policy));
         }
         self.events.extend(events);
@@ -166,6 +164,7 @@ impl Desk {
             self.change(change);
         }
         self.calls += 1;
+        Ok(())
     }
 
     fn change(&mut self, change: &LockChange) {

@@ -327,7 +327,7 @@ fn silent(desk: &Desk, before: &Desk) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 250, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_laws_hold_under_random_commands(
@@ -337,6 +337,10 @@ proptest! {
     ) {
         drive(policy, at_start, happenings);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 80, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn evolve_is_total_over_histories_out_of_order(

@@ -253,6 +253,17 @@ fn a_lock_that_is_not_held_cannot_be_released() {
     desk.must(&owner(), finish("abandoned"));
 }
 
+/// An asset that changed hands and came back is another holding of it (I9).
+#[test]
+fn a_stale_fence_never_writes() {
+    let mut desk = Desk::running();
+    let row = desk.locks.get_mut("U-7").expect("a held asset");
+    row.fence += 1;
+    let refused = |kind| desk.ask(&owner(), kind).map_err(|r| r.code);
+    assert_eq!(refused(submit("ready", "yes")), Err(ErrorCode::LockLost));
+    assert_eq!(desk.ask(&operator(), release("U-7")).map_err(|r| r.code), Err(ErrorCode::LockLost));
+}
+
 #[test]
 fn a_workflow_without_assets_asserts_nothing() {
     let mut desk = Desk { policy: PlainPolicy::bare(), ..Desk::new() };
@@ -308,4 +319,32 @@ fn a_definition_that_was_read_back_is_the_same() {
     let again = PlainPolicy::compiled(policy.definition()).expect("a definition");
     assert_eq!(again.definition(), policy.definition());
     assert_ne!(policy.definition().digest, PlainPolicy::new().definition().digest);
+}
+
+/// The closed list of domain.md: each code, and whether calling again helps.
+#[test]
+fn the_error_codes_are_those_of_the_design() {
+    let expected = [
+        ("VALIDATION_ERROR", "changed_call"),
+        ("IDEMPOTENCY_CONFLICT", "changed_call"),
+        ("BACKEND_UNAVAILABLE", "same_call"),
+        ("VERSION_CONFLICT", "changed_call"),
+        ("WORKFLOW_NOT_FOUND", "no"),
+        ("PROCEDURE_NOT_FOUND", "changed_call"),
+        ("ASSET_LOCKED", "no"),
+        ("LOCK_LOST", "no"),
+        ("INVALID_TRANSITION", "no"),
+        ("STEP_NOT_OPEN", "changed_call"),
+        ("STEP_ALREADY_RECORDED", "changed_call"),
+        ("IMPLAUSIBLE_VALUE", "changed_call"),
+        ("UNIT_MISMATCH", "changed_call"),
+        ("TOO_EARLY", "same_call"),
+        ("REASON_REQUIRED", "changed_call"),
+        ("NOT_ALLOWED", "no"),
+        ("DECISION_NOT_ALLOWED", "changed_call"),
+        ("LIMIT_EXCEEDED", "changed_call"),
+        ("INTERNAL", "same_call"),
+    ];
+    let codes = ErrorCode::ALL.iter().map(|code| (code.as_str(), code.retry().as_str()));
+    assert_eq!(codes.collect::<Vec<_>>(), expected);
 }

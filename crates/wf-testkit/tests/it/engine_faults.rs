@@ -206,6 +206,24 @@ async fn a_conflict_is_decided_again_on_what_is_there_now() {
 }
 
 #[tokio::test]
+async fn two_starts_of_one_person_at_once_are_one_workflow() {
+    let bench = Bench::new().await;
+    let gate = Gate::new();
+    bench.store.fail_next(Method::Commit, Fault::Hold(gate.clone()));
+    let by = ann();
+    let slow = bench.call(&by, "start_workflow", start("U-7"));
+    let fast = async {
+        gate.arrived(1).await;
+        let begun = bench.started(&ann(), "U-7").await;
+        gate.open();
+        begun
+    };
+    let (slow, begun) = join(slow, fast).await;
+    assert_eq!(slow.outcome.as_str(), "joined", "{}", slow.body);
+    assert_eq!(slow.body["workflow"]["id"], begun.as_str());
+}
+
+#[tokio::test]
 async fn a_caller_that_goes_away_has_its_answer_waiting() {
     let bench = Bench::new().await;
     let (work, args) = ready(&bench).await;

@@ -483,3 +483,37 @@ async fn a_new_owner_may_go_on_and_the_old_one_may_not() {
     assert_eq!(code(&bench.submit(&ann(), &work, "ready", "yes").await), "NOT_ALLOWED");
     assert_eq!(bench.submit(&bob(), &work, "ready", "yes").await.outcome.as_str(), "recorded");
 }
+
+#[tokio::test]
+async fn a_definition_never_changes_under_its_version() {
+    let bench = Bench::new().await;
+    let work = bench.started(&ann(), "U-7").await;
+    // The same id and version with another step: refused with both digests, and what was there stays.
+    let changed: Arc<dyn DomainPolicyPort> = Arc::new(PlainPolicy::version(1));
+    let error = bench.engine.reload(vec![Arc::clone(&changed)]).await.unwrap_err();
+    let new = changed.definition().digest.to_string();
+    assert!(error.to_string().contains(&new), "{error}");
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    let old = bench.stored(&ann(), &work).await.procedure.digest;
+    assert!(source.contains(old.as_str()), "{source}");
+    let reply = bench.call(&ann(), "start_workflow", start("U-8")).await;
+    assert_eq!(reply.body["workflow"]["procedure"]["digest"], old.as_str());
+    let twice: Vec<Arc<dyn DomainPolicyPort>> =
+        vec![Arc::new(PlainPolicy::new()), Arc::new(PlainPolicy::version(3))];
+    assert!(bench.engine.reload(twice).await.is_err(), "one procedure twice");
+}
+
+#[tokio::test]
+async fn a_reload_changes_what_may_be_started_and_nothing_that_runs() {
+    let bench = Bench::new().await;
+    let work = bench.started(&ann(), "U-7").await;
+    bench.engine.reload(vec![Arc::new(PlainPolicy::version(2))]).await.unwrap();
+    let going_on = bench.submit(&ann(), &work, "ready", "yes").await;
+    assert_eq!(going_on.body["workflow"]["procedure"]["version"], 1, "{}", going_on.body);
+    assert_eq!(going_on.body["step"]["of"], 6);
+    let newer = bench.call(&ann(), "start_workflow", start("U-8")).await;
+    assert_eq!(newer.body["step"]["of"], 7);
+    let gone = json!({"procedure_id": "bare", "inputs": {"order": "A-1"}});
+    let gone = bench.call(&ann(), "start_workflow", keyed(gone, "k-1")).await;
+    assert_eq!(code(&gone), "PROCEDURE_NOT_FOUND");
+}
