@@ -1,5 +1,8 @@
 //! The shape of results (mcp.md, One result shape) and the rules of speech, checked on every answer of these tests.
 
+use std::sync::LazyLock;
+
+use jsonschema::Validator;
 use serde_json::{Map, Value};
 use wf_core::engine::Reply;
 use wf_core::errors::ErrorCode;
@@ -71,8 +74,15 @@ pub(crate) fn faults(reply: &Reply) -> Vec<String> {
         texts(confirm, &["token", "read_back", "expires_at"], "confirm", &mut faults);
     }
     speech(reply, body, &mut faults);
+    faults.extend(SCHEMA.iter_errors(&reply.body).map(|error| format!("schema: {error}")));
     faults
 }
+
+/// The full schema of results, as it is given to clients.
+static SCHEMA: LazyLock<Validator> = LazyLock::new(|| {
+    let text = include_str!("../../../../docs/result.schema.json");
+    jsonschema::draft202012::new(&serde_json::from_str(text).unwrap()).unwrap()
+});
 
 fn must(right: bool, what: &str, faults: &mut Vec<String>) {
     if !right {
@@ -252,6 +262,8 @@ fn a_wrong_shape_is_found() {
         ("speech", Value::from("")),
         ("speech", Value::from("Call find_work.")),
         ("speech", Value::from("It was sub|Ann.")),
+        ("candidates_total", Value::from("many")),
+        ("history", serde_json::json!([{"seq": "one"}])),
         ("workflow", serde_json::json!({"state": "FAILED"})),
         ("candidates", serde_json::json!([{}, {}, {}, {}, {}, {}])),
     ] {
