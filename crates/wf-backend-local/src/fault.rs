@@ -147,9 +147,14 @@ impl Failure {
         Self::Unknown(error)
     }
 
-    /// True when one of the records may be at fault and the others may pass without it.
+    /// True when one of the records may be at fault, its own or a damaged one that it meets, and the others may pass
+    /// without it.
     pub(crate) fn may_be_one_records(&self) -> bool {
-        matches!(self, Self::NotApplied(Trouble::Refused(_) | Trouble::Other(_)))
+        match self {
+            Self::NotApplied(trouble) => matches!(trouble, Trouble::Refused(_) | Trouble::Other(_)),
+            Self::Corrupt(_) => true,
+            Self::Unknown(_) => false,
+        }
     }
 
     /// As the answer to a commit. `after_ms` is when to try again.

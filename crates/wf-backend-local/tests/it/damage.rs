@@ -97,9 +97,8 @@ async fn commits_pass_beside_work_that_meets_a_damaged_row() {
             token: wf_core::ports::LeaseToken("t".to_owned()),
             limit: 16,
         };
-        let claiming = async {
-            tokio::join!(store.claim_outbox(&claim), store.claim_outbox(&claim)).0
-        };
+        let claiming =
+            async { tokio::join!(store.claim_outbox(&claim), store.claim_outbox(&claim)).0 };
         let (claimed, one, two) = tokio::join!(
             claiming,
             store.commit(start(n * 100).build()),
@@ -116,7 +115,9 @@ async fn commits_pass_beside_work_that_meets_a_damaged_row() {
 async fn actors_with_odd_characters_are_different_actors() {
     let dir = TempDir::new().unwrap();
     let store = open(&dir).await;
-    for (n, actor) in ["a", "a\0", "a\0b", "a\"b", "a\\b", "a\u{1}", "\u{10ffff}"].iter().enumerate() {
+    for (n, actor) in
+        ["a", "a\0", "a\0b", "a\"b", "a\\b", "a\u{1}", "\u{10ffff}"].iter().enumerate()
+    {
         let mut commit = start(u32::try_from(n).unwrap() + 1).build();
         commit.ledger.key.actor = wf_core::models::Actor::User((*actor).to_owned());
         commit.ledger.key.key = wf_core::idempotency::IdempotencyKey::parse("k").unwrap();

@@ -13,7 +13,7 @@ use wf_testkit::build::{CommitBuilder, asset, at};
 use wf_testkit::fault::{Call as Method, Fault, FaultStore};
 use wf_testkit::model::ModelStore;
 
-use crate::engine_bench::{Bench, ann, bob, finish, operator, resolve, start, sue, with};
+use crate::engine_bench::{Bench, ann, bob, finish, keyed, operator, resolve, start, sue, with};
 use crate::plain_policy::id;
 
 /// Ann finishes work on U-7 after a block; Bob starts with U-7, the operator takes it away; Ann starts with U-8.
@@ -192,6 +192,39 @@ async fn a_commit_without_its_ledger_row_is_found() {
         commits.last_mut().unwrap().ledger.entry.fingerprint = other;
     })
     .await;
+}
+
+/// A key belongs to one person: another may use the same one right afterwards, and that is another commit.
+#[tokio::test]
+async fn a_commit_under_the_same_key_of_another_person_needs_its_own_row() {
+    let bench = Bench::new().await;
+    let work = bench.started(&ann(), "U-7").await;
+    let note = json!({"workflow_id": work, "summary": "loud", "severity": "note"});
+    for by in [ann(), bob()] {
+        let reply = bench.call(&by, "report_problem", keyed(note.clone(), "k-1")).await;
+        assert_eq!((reply.outcome.as_str(), reply.duplicate), ("noted", false));
+    }
+    let mut commits = bench.store.commits();
+    assert_eq!(report(&written(commits.clone()).await).await.findings, []);
+    commits.last_mut().unwrap().ledger.key.key = IdempotencyKey::parse("another").unwrap();
+    let findings = report(&written(commits).await).await.findings;
+    assert!(findings.iter().any(|f| f.invariant == "I5" && f.message.contains("event 4")));
+}
+
+/// The digest is over salt and value in one: digits that move from a value to its salt change the value, not the digest.
+#[tokio::test]
+async fn a_salt_that_took_digits_of_its_value_is_found() {
+    let bench = Bench::new().await;
+    let args = with(start("U-7"), "inputs", &json!({"order": "A-1", "hush": 12}));
+    bench.call(&ann(), "start_workflow", args).await;
+    let mut commits = bench.store.commits();
+    let beside = &mut commits[0].events[0].sensitive[0];
+    let digest = beside.digest().unwrap();
+    beside.salt.push('1');
+    beside.value = json!(2);
+    assert_eq!(beside.digest().unwrap(), digest);
+    let findings = report(&written(commits).await).await.findings;
+    assert!(findings.iter().any(|f| f.message.contains("a sensitive value was changed")));
 }
 
 /// The commits of one workflow.
