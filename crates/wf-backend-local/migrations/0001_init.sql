@@ -99,6 +99,7 @@ CREATE TABLE ledger (
     result_version INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     expires_at INTEGER,
+    mark TEXT NOT NULL,
     fields TEXT NOT NULL,
     result TEXT NOT NULL,
     UNIQUE (tenant, actor, key)

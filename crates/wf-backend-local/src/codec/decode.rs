@@ -87,7 +87,8 @@ pub(crate) fn workflow(text: &str) -> Read<Workflow> {
     json("the state of a workflow", text)
 }
 
-/// Columns `operation, fingerprint, result_version, created_at, expires_at, seq, fields, result` and the workflow's id.
+/// Columns `operation, fingerprint, result_version, created_at, expires_at, seq, mark, fields, result` and the
+/// workflow's id.
 pub(crate) fn ledger(key: LedgerKey, columns: &mut Columns<'_>) -> Read<LedgerRow> {
     let operation = columns.text()?.to_owned();
     let fingerprint = columns.parsed("a fingerprint")?;
@@ -95,6 +96,7 @@ pub(crate) fn ledger(key: LedgerKey, columns: &mut Columns<'_>) -> Read<LedgerRo
     let created_at_ms = columns.next()?;
     let expires_at_ms = columns.next()?;
     let seq = columns.unsigned("the place of a ledger row")?;
+    let mark = columns.text()?.to_owned();
     let fields = json("the fields of a ledger row", columns.text()?)?;
     let result = columns.text()?.to_owned();
     let workflow_id = columns.parsed("a workflow id")?;
@@ -111,6 +113,7 @@ pub(crate) fn ledger(key: LedgerKey, columns: &mut Columns<'_>) -> Read<LedgerRo
         },
         workflow_id,
         seq,
+        mark,
         fields,
     })
 }

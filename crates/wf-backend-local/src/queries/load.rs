@@ -12,24 +12,25 @@ use sqlx::sqlite::SqliteRow;
 /// Tenant, workflow id, ledger actor, ledger key, asset ids as a JSON array, owner whose open workflows are counted,
 /// tenant of the ledger key. The first column says what a row is. One compound statement reads one snapshot.
 pub(crate) const LOAD: &str = "
-SELECT 1, w.state, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 1, w.state, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   FROM workflows w WHERE w.tenant = ?1 AND w.id = ?2
 UNION ALL
-SELECT 2, l.operation, l.fingerprint, l.result_version, l.created_at, l.expires_at, l.seq, l.fields, l.result, w.id
+SELECT 2, l.operation, l.fingerprint, l.result_version, l.created_at, l.expires_at, l.seq, l.mark, l.fields, l.result,
+       w.id
   FROM ledger l CROSS JOIN workflows w ON w.wid = l.wid
  WHERE l.tenant = ?7 AND l.actor = ?3 AND l.key = ?4
 UNION ALL
-SELECT 3, k.asset_id, k.fence, k.holder, k.owner, k.owner_name, k.acquired_at, NULL, NULL, NULL
+SELECT 3, k.asset_id, k.fence, k.holder, k.owner, k.owner_name, k.acquired_at, NULL, NULL, NULL, NULL
   FROM (SELECT value AS id FROM json_each(?5)
          UNION
         SELECT a.asset_id FROM workflows w CROSS JOIN workflow_assets a ON a.wid = w.wid
          WHERE w.tenant = ?1 AND w.id = ?2) q
  CROSS JOIN locks k ON k.tenant = ?1 AND k.asset_id = q.id
 UNION ALL
-SELECT 4, count(*), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 4, count(*), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   FROM workflows w WHERE w.tenant = ?1 AND w.owner = ?6 AND w.completed_at IS NULL
 UNION ALL
-SELECT 5, s.fence_base, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 5, s.fence_base, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   FROM store s WHERE s.one = 1";
 
 /// Reads the snapshot.

@@ -19,8 +19,8 @@ pub(crate) const READ: &str = "
 SELECT 0, user_version FROM pragma_user_version;
 SELECT 1, fence_base FROM store WHERE one = 1;
 SELECT 2, max(wid) FROM workflows;
-SELECT 3, q.key, l.lid, l.operation, l.fingerprint, l.result_version, l.created_at, l.expires_at, l.seq, l.fields,
-       l.result, w.id
+SELECT 3, q.key, l.lid, l.operation, l.fingerprint, l.result_version, l.created_at, l.expires_at, l.seq, l.mark,
+       l.fields, l.result, w.id
   FROM json_each(?1) q
  CROSS JOIN ledger l ON l.tenant = q.value ->> 0 AND l.actor = q.value ->> 1 AND l.key = q.value ->> 2
  CROSS JOIN workflows w ON w.wid = l.wid;

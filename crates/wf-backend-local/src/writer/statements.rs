@@ -74,8 +74,8 @@ pub(crate) static LEDGER_GONE: Bulk = Bulk {
 pub(crate) static LEDGER: Bulk = Bulk {
     name: "ledger rows",
     head: "INSERT INTO ledger (tenant, actor, key, wid, seq, operation, fingerprint, result_version, created_at, \
-           expires_at, fields, result) VALUES ",
-    row: "(?,?,?,?,?,?,?,?,?,?,?,?)",
+           expires_at, mark, fields, result) VALUES ",
+    row: "(?,?,?,?,?,?,?,?,?,?,?,?,?)",
     tail: "",
 };
 

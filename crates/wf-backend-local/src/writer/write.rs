@@ -154,6 +154,7 @@ fn write_ledger(world: &World<'_>, script: &mut Script, cache: &mut SqlCache) {
             i64::from(row.entry.result_version).into(),
             row.entry.created_at_ms.into(),
             row.entry.expires_at_ms.into(),
+            row.mark.as_str().into(),
             super::apply::json(&row.fields).into(),
             row.entry.result.as_str().into(),
         ]);

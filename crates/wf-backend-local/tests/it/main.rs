@@ -16,4 +16,5 @@ mod places;
 mod random;
 mod restore;
 mod speed;
+mod syscalls;
 mod traps;
