@@ -40,6 +40,9 @@ pub struct LedgerRow {
     pub workflow_id: WorkflowId,
     /// `seq` of the last event of the commit.
     pub seq: u64,
+    /// 32 hexadecimal digits, random: tells the commit from any other, also from that of another copy of the same call,
+    /// which may be equal to it in everything else.
+    pub mark: String,
     /// Argument name → 8 hexadecimal digits keyed by the store, to name the fields that differ in a conflict.
     pub fields: std::collections::BTreeMap<String, String>,
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use wf_core::models::{Cause, Touch, Workflow};
 use wf_core::ports::{Commit, Deadline, DeadlineChange, LedgerKey, LedgerRow, Message};
 use wf_core::state_machine::Event;
-use wf_idempotency::{LedgerEntry, canonical_string};
+use wf_idempotency::{LedgerEntry, canonical_string, sha256_hex};
 
 use super::commit::CommitBuilder;
 use super::{chain, fingerprint, key, person};
@@ -83,8 +83,17 @@ impl CommitBuilder {
             },
             workflow_id: self.next.id.clone(),
             seq: self.next.revision,
+            mark: self.mark(),
             fields: BTreeMap::from([("about".to_owned(), "00c0ffee".to_owned())]),
         }
+    }
+
+    /// The same for the same commit, and for no other of a test.
+    fn mark(&self) -> String {
+        let commit = [self.next.tenant.as_str(), self.next.id.as_str(), &self.key];
+        let mut mark = sha256_hex(format!("{commit:?} {}", self.expected).as_bytes());
+        mark.truncate(32);
+        mark
     }
 
     fn messages(&self, events: &[Event]) -> Vec<Message> {

@@ -71,6 +71,7 @@ impl Attempting<'_> {
             },
             workflow_id: next.id.clone(),
             seq,
+            mark: self.engine.parts.ids.random_hex(),
             fields: ledger::fields(self.call, frame.store_id),
         };
         let outbox = notices(&events, &next, policy);
