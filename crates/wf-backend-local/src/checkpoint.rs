@@ -12,6 +12,7 @@ use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::connection::{int, open_writing};
+use crate::fault::Trouble;
 use crate::place::size;
 use crate::shared::Shared;
 use crate::writer::job::{Job, Task};
@@ -50,9 +51,14 @@ pub(crate) async fn run(
     let period = Duration::from_millis(shared.config.checkpoint_every_ms.max(10));
     let mut state = Checkpointer { shared, writer, conn: None, seen: 0, to_truncate: true };
     // Being told to stop, and nobody being left to say so, are the same.
+    let mut ours = true;
     while tokio::time::timeout(period, &mut stop).await.is_err() {
-        if !state.shared.footprint.is_unchanged() {
-            // Not our file any more. The writer says so to everybody; here there is nothing to do.
+        let was_ours = std::mem::replace(&mut ours, state.shared.footprint.is_unchanged());
+        if !ours {
+            // Callers hear that the store is unavailable; only here, once, does an operator hear why.
+            if was_ours {
+                tracing::error!("{}", Trouble::Replaced);
+            }
             state.conn = None;
         } else if let Err(error) = state.period().await {
             tracing::warn!(%error, "a checkpoint did not succeed");

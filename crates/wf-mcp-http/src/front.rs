@@ -112,7 +112,7 @@ impl Front {
         };
         if tools::spec(tool).is_none() {
             let shown: String = tool.chars().take(64).collect();
-            let text = format!("unknown tool: {shown}; see tools/list");
+            let text = format!("unknown tool: {shown}; the tools are {}", tools::names());
             return Err(RpcFault::new(Some(&id), RpcKind::InvalidParams, text).into());
         }
         // The arguments go to the handler beside the message, not in it.

@@ -53,6 +53,11 @@ pub(crate) fn spec(name: &str) -> Option<&'static Spec> {
     TOOLS.iter().find(|spec| spec.name == name)
 }
 
+/// Every tool by name, in one line.
+pub(crate) fn names() -> String {
+    TOOLS.iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ")
+}
+
 impl Spec {
     fn listed(&self) -> Tool {
         let annotations = ToolAnnotations::from_raw(

@@ -47,6 +47,11 @@ fn number_reading(number: &NumberRule, reading: &Reading) -> Text {
     })
 }
 
+/// Words of a reading that the sentence goes on after: the conversion in them is closed with a comma.
+pub(crate) fn subject(reading: &str) -> String {
+    if reading.contains(", ") { format!("{reading},") } else { reading.to_owned() }
+}
+
 fn unit_of<'a>(number: &'a NumberRule, symbol: &str) -> Option<&'a StepUnit> {
     number.unit.iter().chain(&number.other_units).find(|u| u.symbol() == symbol)
 }

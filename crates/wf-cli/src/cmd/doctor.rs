@@ -156,7 +156,10 @@ fn print(checks: &[Check], output: Output) -> Result<(), Failure> {
 async fn database(config: &Config, quick: bool, output: Output) -> (Vec<Check>, bool) {
     let path = std::path::absolute(&config.database).unwrap_or_else(|_| config.database.clone());
     let mut checks = disk::checks(&path);
-    if !path.exists() {
+    // An empty file is what `serve` takes for a new one, too.
+    let new =
+        std::fs::metadata(&path).map_or(!path.exists(), |file| file.is_file() && file.len() == 0);
+    if new {
         let says = format!("{} is not there yet; serve makes it", path.display());
         checks.push(Check::ok("database", says));
         return (checks, false);
@@ -186,7 +189,7 @@ fn unusable(failure: &Failure) -> Check {
     let text = failure.text();
     let mut lines = text.lines().map(str::trim);
     let says = lines.next().unwrap_or_default();
-    let rest: Vec<&str> = lines.collect();
+    let rest: Vec<&str> = lines.map(|line| line.strip_prefix("to do: ").unwrap_or(line)).collect();
     let check = Check::new("database", State::Fail, says.strip_prefix("error: ").unwrap_or(says));
     if rest.is_empty() { check } else { check.advise(rest.join("; ")) }
 }

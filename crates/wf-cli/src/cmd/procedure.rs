@@ -113,16 +113,21 @@ fn read(path: &Path) -> Result<Vec<(String, Procedure)>, Vec<Problem>> {
         let procedure = wf_procedure::load_file(path)?;
         return Ok(vec![named((path.to_owned(), procedure))]);
     }
+    let whole = |message: String, hint: &str| {
+        let file = path.display().to_string();
+        vec![Problem { file, line: 0, column: 0, message, hint: hint.to_owned() }]
+    };
     match wf_procedure::load_dir(path) {
+        // Checking nothing would pass for a good result.
+        Ok(found) if found.files.is_empty() => Err(whole(
+            "no procedure files in this folder".to_owned(),
+            "they end in .yaml, .yml or .json",
+        )),
         Ok(found) => Ok(found.files.into_iter().map(named).collect()),
         Err(LoadError::Problems(problems)) => Err(problems),
-        Err(LoadError::List { path, source }) => Err(vec![Problem {
-            file: path.display().to_string(),
-            line: 0,
-            column: 0,
-            message: format!("cannot be listed: {source}"),
-            hint: String::new(),
-        }]),
+        Err(LoadError::List { source, .. }) => {
+            Err(whole(format!("cannot be listed: {source}"), ""))
+        }
     }
 }
 

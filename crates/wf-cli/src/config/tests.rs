@@ -117,6 +117,24 @@ fn wrong_values_name_the_place_and_the_rule() {
 }
 
 #[test]
+fn a_slip_in_the_log_level_does_not_silence_the_log() {
+    let log = |value: &str| read("", &[], &[("telemetry.log", value)]).problems;
+    for good in ["info", "WARN", "off", "info,wf_core=debug", "warn,checkpoint::notification=info"]
+    {
+        assert_eq!(log(good), Vec::<String>::new(), "{good}");
+    }
+    for bad in ["inof", "wf_core", "info,wf_core", "info,wf_core=loud"] {
+        assert_eq!(
+            log(bad),
+            [
+                "--set: telemetry.log must be error, warn, info, debug or trace, or directives such as \"info,wf_core=debug\""
+            ],
+            "{bad}"
+        );
+    }
+}
+
+#[test]
 fn a_file_that_is_no_toml_names_the_place() {
     let found = problems("[server\nlisten = 1\n");
     assert_eq!(found.len(), 1);

@@ -139,7 +139,7 @@ impl Kind {
             Self::Choice(words) => good(words.contains(&text)),
             Self::Zone => good(jiff::tz::TimeZone::get(text).is_ok()),
             Self::Language => good(Locale::parse(text).is_some()),
-            Self::Filter => good(text.parse::<tracing_subscriber::EnvFilter>().is_ok()),
+            Self::Filter => good(is_filter(text)),
             Self::Text => good(true),
             Self::Count { .. } | Self::Switch | Self::List => None,
         }
@@ -182,6 +182,17 @@ fn duration(text: &str) -> Option<Duration> {
 
 const UNITS: [(&str, u64); 5] =
     [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+/// A word alone must be a level: `EnvFilter` takes any other for the name of a target, and a slip would end all logging.
+fn is_filter(text: &str) -> bool {
+    let levels =
+        text.split(',').map(str::trim).filter(|directive| !directive.contains(['=', '['])).all(
+            |word| {
+                word.is_empty() || word.parse::<tracing_subscriber::filter::LevelFilter>().is_ok()
+            },
+        );
+    levels && text.parse::<tracing_subscriber::EnvFilter>().is_ok()
+}
 
 fn is_url(text: &str) -> bool {
     text.parse::<http::Uri>().is_ok_and(|uri| {

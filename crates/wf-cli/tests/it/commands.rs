@@ -196,6 +196,8 @@ fn procedures_are_checked_listed_and_shown_without_a_store() {
     assert_eq!(listed["procedures"].as_array().unwrap().len(), 2);
     let shown = here(&["procedure", "show", "pump-inspection"]).exits(0).out;
     assert!(shown.contains("STEP"), "{shown}");
+    let empty = here(&["procedure", "check", "."]).exits(1);
+    assert!(empty.out.contains("no procedure files in this folder"), "{}", empty.out);
     let unknown = here(&["procedure", "show", "nothing"]).exits(1);
     assert!(unknown.err.contains("pump-inspection"), "{}", unknown.err);
     let schema = here(&["procedure", "schema"]).exits(0).json();
@@ -221,6 +223,14 @@ fn doctor_looks_and_changes_nothing() {
     let before = run(folder.path(), &["doctor", "--json", "--set", "server.listen=127.0.0.1:0"]);
     assert_eq!(before.exits(0).json()["ok"], true);
     assert!(!folder.path().join("checkpoint.db").exists());
+    let other = |name: &str, holds: &str| {
+        std::fs::write(folder.path().join(name), holds).unwrap();
+        let set = ["--quick", "--database", name, "--set", "server.listen=127.0.0.1:0"];
+        run(folder.path(), &[&["doctor"], &set[..]].concat())
+    };
+    assert!(other("empty.db", "").exits(0).out.contains("not there yet; serve makes it"));
+    let garbage = other("garbage.db", &"no database ".repeat(100)).exits(4).out;
+    assert!(garbage.contains("→ keep a copy of the file"), "{garbage}");
 
     let server = Server::start_in(folder, &[]);
     pump::start(&server, "PUMP-204", "k1");

@@ -37,6 +37,22 @@ fn kill_9_loses_nothing_that_was_acknowledged() {
 }
 
 #[test]
+fn a_database_moved_away_underneath_is_named_in_the_log() {
+    let server = Server::start(&[]);
+    let started = pump::start(&server, "PUMP-204", "k1");
+    let (here, away) = (server.path().join("checkpoint.db"), server.path().join("away.db"));
+    std::fs::rename(&here, &away).unwrap();
+    until("the log says so", || server.log().contains("replaced or deleted while in use"));
+    let status = server.call("get_status", &json!({ "workflow_id": pump::id(&started) }));
+    assert_eq!(status["error"]["code"], "BACKEND_UNAVAILABLE");
+    std::fs::rename(&away, &here).unwrap();
+    until("it goes on", || {
+        server.call("get_status", &json!({ "workflow_id": pump::id(&started) }))["ok"] == true
+    });
+    assert_eq!(server.log().matches("replaced or deleted while in use").count(), 1);
+}
+
+#[test]
 fn sigterm_and_sigint_end_it_with_0() {
     for name in ["TERM", "INT"] {
         let mut server = Server::start(&[]);

@@ -128,7 +128,9 @@ impl Engine {
         meta: &CallMeta,
     ) -> Result<Reply, Rejection> {
         let frame = self.frame(None, meta);
-        let mut sayings: Vec<Saying> = vec![Stand::AssetFree.into()];
+        // What nobody here can name is not said to be free.
+        let stand = if ids.is_empty() { Stand::NothingFound } else { Stand::AssetFree };
+        let mut sayings: Vec<Saying> = vec![stand.into()];
         let mut parts = Map::new();
         for id in ids {
             if let Some(last) = self.last_completed(principal, &Recent::OfAsset(id)).await? {

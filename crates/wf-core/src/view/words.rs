@@ -111,7 +111,7 @@ fn plain(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::{Ask, Done, Fault};
+    use crate::view::{Ask, Done, Fault, Rule, Stand};
 
     fn speech(sayings: &[Saying]) -> String {
         Words::new(&Locale::default(), "UTC").speech(sayings)
@@ -134,6 +134,48 @@ mod tests {
     fn names_of_arguments_are_spoken_as_words() {
         let said = speech(&[Fault::InvalidArgument { field: "inputs.work_order".into() }.into()]);
         assert_eq!(said, "I could not use the inputs work order. Please say it again.");
+    }
+
+    #[test]
+    fn a_sentence_closes_the_conversion_that_it_goes_on_after() {
+        let value = || Some("2 inches, that is 50.8 millimeters".to_owned());
+        assert_eq!(
+            speech(&[Done::WouldRecord { value: value() }.into()]),
+            "2 inches, that is 50.8 millimeters, would be accepted. It is not recorded yet."
+        );
+        assert_eq!(
+            speech(&[Done::WouldBeOutside { value: value(), blocks: false }.into()]),
+            "2 inches, that is 50.8 millimeters, is outside the limits. It is not recorded yet."
+        );
+        assert_eq!(
+            speech(&[Done::Corrected { value: value() }.into()]),
+            "Corrected to 2 inches, that is 50.8 millimeters."
+        );
+        assert_eq!(speech(&[Done::Corrected { value: None }.into()]), "Corrected.");
+    }
+
+    #[test]
+    fn an_asset_is_not_in_use_for_itself() {
+        let in_use = |label: &str| {
+            let (asset, label) = ("unit 7".into(), label.to_owned().into());
+            speech(&[Rule::AssetInOwnUse { asset, label }.into()])
+        };
+        assert_eq!(in_use("unit 7"), "You already have unit 7 open. Finish that first.");
+        assert_eq!(
+            in_use("unit 7, probe 1"),
+            "You already use unit 7 for unit 7, probe 1. Finish that first."
+        );
+    }
+
+    #[test]
+    fn some_are_named_among_many_and_few_are_named_all() {
+        let open = |total: usize| {
+            let labels = (1..=total).map(|n| format!("unit {n}").into()).collect();
+            speech(&[Stand::OpenWork { labels, total }.into()])
+        };
+        assert_eq!(open(1), "Open: unit 1.");
+        assert_eq!(open(3), "3 are open: unit 1, unit 2 and unit 3.");
+        assert_eq!(open(4), "4 are open, among them unit 1, unit 2 and unit 3.");
     }
 
     #[test]

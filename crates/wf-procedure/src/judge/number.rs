@@ -325,7 +325,10 @@ fn implausible(step: &StepRule, rule: &NumberRule, instrument: &Span, spoken: &T
     let sensitive = step.sensitive;
     let say = words::compose(&[&step.say, spoken], |w| match w {
         [what, _] if sensitive => format!("That {what} is not possible. Please read it again."),
-        [what, value] => format!("{value} is not possible. Please read the {what} again."),
+        [what, value] => {
+            let value = speech::subject(value);
+            format!("{value} is not possible. Please read the {what} again.")
+        }
         _ => String::new(),
     });
     reject(ErrorCode::ImplausibleValue, message, say, details)
@@ -367,6 +370,7 @@ fn warnings(
         let value = if step.sensitive { &step.say } else { &accepted.spoken };
         words::compose(&[value, &limits], |w| match w {
             [value, limits] => {
+                let value = speech::subject(value);
                 words::sentence(&format!("{value} is outside the {which} {limits}."))
             }
             _ => String::new(),

@@ -77,6 +77,9 @@ fn a_number_without_a_unit_that_fits_exactly_one_other_is_asked_about() {
     assert!(found.starts_with(&format!("25 bar OUT WARN ASK[{asked}] BLOCK")), "{found}");
     let found = line(&judge(&policy, &state, "suction_pressure", "25 psi", None));
     assert_eq!(found, "25 psi = 1.72 bar (8896443230521/5161280000000) WARN");
+    let hot = judge(&policy, &state, "suction_pressure", "3000 kPa", None);
+    let said = refusal(hot).say.get(&Locale::default()).to_owned();
+    assert!(said.starts_with("3000 kilopascals, that is 30 bar, is not possible."), "{said}");
     // What fits no unit is not asked about.
     let found = line(&judge(&policy, &state, "suction_pressure", "10", None));
     assert!(found.contains("BLOCK PRESSURE_OUT_OF_RANGE"), "{found}");

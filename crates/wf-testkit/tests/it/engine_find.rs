@@ -82,6 +82,12 @@ async fn an_asset_tells_who_holds_it_or_what_was_last() {
     for unknown in ["U-99", "no such thing", ""] {
         let reply = bench.status(&bob(), json!({"asset_id": unknown})).await;
         assert_eq!(reply.outcome.as_str(), "none", "{unknown}");
+        let free = reply.speech.starts_with("It is free");
+        assert_eq!(
+            free,
+            unknown == "U-99",
+            "what cannot be named is not said to be free: {unknown}"
+        );
     }
     assert_eq!(
         code(&bench.status(&bob(), json!({"workflow_id": "nothing"})).await),
@@ -175,7 +181,7 @@ async fn a_value_is_judged_without_being_recorded() {
         fine.body["verdict"],
         json!({"out_of_range": false, "blocks": false, "confirm": false})
     );
-    assert_eq!(fine.speech, "25 marks is fine. It is not recorded yet.");
+    assert_eq!(fine.speech, "25 marks would be accepted. It is not recorded yet.");
     let warned = check("55").await;
     assert_eq!(warned.body["warnings"], json!(["That is near the limit."]));
     let outside = check("70").await;

@@ -236,7 +236,7 @@ async fn a_correction_inside_the_limits_ends_the_block() {
     let reply = bench.call(&ann(), "correct_step", correct(&work, "amount", "45")).await;
     assert_eq!(reply.outcome.as_str(), "corrected");
     assert_eq!(reply.body["workflow"]["state"], "RUNNING");
-    assert_eq!(reply.speech, "Corrected 45 marks. Next: Please tell the share.");
+    assert_eq!(reply.speech, "Corrected to 45 marks. Next: Please tell the share.");
     let history = bench.status(&ann(), json!({"workflow_id": work, "detail": "full"})).await;
     let values: Vec<&str> = history.body["history"]
         .as_array()

@@ -5,7 +5,7 @@ use futures_util::future::join;
 use wf_core::ports::StorageBackendPort as _;
 use wf_testkit::fault::{Call as Method, Fault, Gate};
 
-use crate::engine_bench::{Bench, ann, finish, keyed, submit, with};
+use crate::engine_bench::{Bench, ann, code, finish, keyed, resolve, submit, sue, with};
 
 /// Two copies of one call, decided in the same millisecond on the same state, would write the same row but for its mark.
 /// The one whose outcome was unknown must not take the row of the other for its own.
@@ -61,4 +61,29 @@ async fn ones_own_row_is_ones_own_after_a_sweep() {
             reply.body
         );
     }
+}
+
+/// A step whose rule cannot be evaluated has no value to be recognised by, only the block that its submission made.
+#[tokio::test]
+async fn a_step_that_could_only_block_is_repeated_without_a_key() {
+    let bench = Bench::new().await;
+    let work = bench.started(&ann(), "U-7").await;
+    bench.submit(&ann(), &work, "ready", "yes").await;
+    // The condition of the next step cannot be evaluated for this amount.
+    bench.submit(&ann(), &work, "amount", "33").await;
+    let first = bench.submit(&ann(), &work, "share", "20").await;
+    assert_eq!((first.outcome.as_str(), first.duplicate), ("blocked", false), "{}", first.body);
+    let again = bench.submit(&ann(), &work, "share", "20").await;
+    assert_eq!((again.outcome.as_str(), again.duplicate), ("blocked", true), "{}", again.body);
+    assert_eq!(again.body["workflow"]["revision"], first.body["workflow"]["revision"]);
+    // Other words, and another person, are no repeat; neither is the same once the block is decided.
+    for (by, value) in [(ann(), "21"), (sue(), "20")] {
+        assert_eq!(code(&bench.submit(&by, &work, "share", value).await), "INVALID_TRANSITION");
+    }
+    let block = first.body["blocks"][0]["id"].as_str().unwrap();
+    let decision = first.body["blocks"][0]["decisions"][0]["id"].as_str().unwrap();
+    let decided = bench.call(&sue(), "resolve_block", resolve(&work, block, decision)).await;
+    assert_eq!(decided.outcome.as_str(), "resolved", "{}", decided.body);
+    let anew = bench.submit(&ann(), &work, "share", "20").await;
+    assert_eq!((anew.outcome.as_str(), anew.duplicate), ("blocked", false), "{}", anew.body);
 }

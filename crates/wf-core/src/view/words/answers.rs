@@ -3,7 +3,7 @@
 use crate::models::{Phase, Text};
 use crate::view::{Done, Stand};
 
-use super::{Words, plain};
+use super::{OPTIONS_MAX, Words, plain};
 
 impl Words<'_> {
     pub(super) fn done(&self, done: &Done) -> String {
@@ -14,7 +14,8 @@ impl Words<'_> {
             Done::RecordedOutside { value } => {
                 valued("Recorded", value.as_deref(), ", which is outside the limits")
             }
-            Done::Corrected { value } => valued("Corrected", value.as_deref(), ""),
+            Done::Corrected { value: Some(value) } => format!("Corrected to {value}."),
+            Done::Corrected { value: None } => "Corrected.".to_owned(),
             Done::Skipped => "Skipped.".to_owned(),
             Done::Noted => "Noted.".to_owned(),
             Done::Blocked { told: Some(told) } => {
@@ -30,11 +31,13 @@ impl Words<'_> {
             }
             Done::Released => "The asset is free again.".to_owned(),
             Done::WouldRecord { value } => match value {
-                Some(value) => format!("{value} is fine. It is not recorded yet."),
-                None => "That is fine. It is not recorded yet.".to_owned(),
+                Some(value) => {
+                    format!("{} would be accepted. It is not recorded yet.", subject(value))
+                }
+                None => "That would be accepted. It is not recorded yet.".to_owned(),
             },
             Done::WouldBeOutside { value, blocks } => {
-                let what = value.as_deref().unwrap_or("That");
+                let what = value.as_deref().map_or_else(|| "That".to_owned(), subject);
                 let then = if *blocks { " and would stop the work" } else { "" };
                 format!("{what} is outside the limits{then}. It is not recorded yet.")
             }
@@ -54,6 +57,7 @@ impl Words<'_> {
             Stand::OpenWork { labels, total } => match total {
                 0 => String::new(),
                 1 => format!("Open: {}.", self.list(labels, "and")),
+                2..=OPTIONS_MAX => format!("{total} are open: {}.", self.list(labels, "and")),
                 _ => format!("{total} are open, among them {}.", self.list(labels, "and")),
             },
             Stand::MayStart { titles, total } => match total {
@@ -76,6 +80,11 @@ impl Words<'_> {
             },
         }
     }
+}
+
+/// A value that the sentence goes on after: an apposition in it ("2 inches, that is 50.8 millimeters") is closed.
+fn subject(value: &str) -> String {
+    if value.contains(", ") { format!("{value},") } else { value.to_owned() }
 }
 
 fn valued(what: &str, value: Option<&str>, then: &str) -> String {

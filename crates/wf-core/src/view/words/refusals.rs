@@ -56,6 +56,10 @@ impl Words<'_> {
             Rule::AssetInUse { asset, holder, since } => {
                 self.in_use(asset, holder.as_deref(), *since)
             }
+            // Work is often called by its only asset.
+            Rule::AssetInOwnUse { asset, label } if self.text(asset) == self.text(label) => {
+                format!("You already have {} open. Finish that first.", self.text(asset))
+            }
             Rule::AssetInOwnUse { asset, label } => format!(
                 "You already use {} for {}. Finish that first.",
                 self.text(asset),
@@ -78,7 +82,8 @@ impl Words<'_> {
                 "That is already recorded. Say if it must be corrected.".to_owned()
             }
             Rule::NothingToCorrect => {
-                "Nothing is recorded for that step yet, so there is nothing to correct.".to_owned()
+                "Nothing is recorded for that step yet, so there is nothing to correct. Say the value."
+                    .to_owned()
             }
             Rule::ReasonRequired { reasons } => {
                 self.options("A reason is needed.", "For example:", reasons)
