@@ -235,10 +235,13 @@ pub mod targets {
     use super::{Actor, Block, StepId, Workflow};
     use crate::models::{BlockId, Touch};
 
-    /// The newest event on a step.
+    /// The newest event on a step. Where its rule could not be evaluated there is no value, only the block.
     #[must_use]
     pub fn step<'w>(workflow: &'w Workflow, step_id: &StepId) -> Option<&'w Touch> {
-        workflow.steps.get(step_id).map(|s| &s.touch)
+        let recorded = workflow.steps.get(step_id).map(|s| &s.touch);
+        let caused = workflow.blocks.iter().filter(|b| !b.reported);
+        let blocks = caused.filter(|b| b.step_id.as_ref() == Some(step_id)).map(|b| &b.touch);
+        blocks.chain(recorded).max_by_key(|touch| touch.seq)
     }
 
     /// The newest event on a block, open or closed.
