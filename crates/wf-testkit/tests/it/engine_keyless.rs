@@ -123,7 +123,7 @@ async fn a_start_that_differs_meets_the_lock() {
         let reply = bench.call(&ann(), "start_workflow", args).await;
         assert_eq!(code(&reply), "ASSET_LOCKED");
         assert_eq!(reply.body["error"]["details"]["workflow_id"], work.as_str());
-        assert!(reply.speech.starts_with("You already have unit 7 open."), "{}", reply.speech);
+        assert!(reply.speech.starts_with("You already use unit 7"), "{}", reply.speech);
     }
     // One more asset is another start; so is another person's.
     let both = with(start("U-7"), "assets", &json!({"unit": "U-7", "spare": "U-8"}));
