@@ -27,6 +27,10 @@ use crate::telemetry;
 /// First and longest pause after a failed accept, such as one for want of file descriptors.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Connections that are taken from the operating system's queue after it is time to stop; more than fit into it.
+const WAITING_MAX: usize = 4096;
+/// How long requests that have arrived may take to be seen before their connections count as idle.
+const SETTLE: Duration = Duration::from_millis(50);
 
 /// Serves the connections of one listener.
 #[derive(Debug)]
@@ -41,21 +45,23 @@ pub(crate) struct Acceptor<S> {
 
 impl<S: Inner> Acceptor<S> {
     /// Accepts until told to stop, then waits for the connections until the deadline and closes the rest.
-    pub(crate) async fn run(mut self) {
+    pub(crate) async fn run(self) {
+        let Self { listener, service, config, connections, mut stop } = self;
+        let serving = Serving { service, config };
         let mut tasks = JoinSet::new();
         let graceful = GracefulShutdown::new();
         let mut pause = PAUSE_MIN;
         loop {
             let accepted = tokio::select! {
                 biased;
-                _ = self.stop.wait_for(Option::is_some) => break,
+                _ = stop.wait_for(Option::is_some) => break,
                 Some(_) = tasks.join_next() => continue,
-                accepted = next(&self.listener, &self.connections) => accepted,
+                accepted = next(&listener, &connections) => accepted,
             };
             match accepted {
                 Ok((stream, permit)) => {
                     pause = PAUSE_MIN;
-                    self.serve(&mut tasks, &graceful, stream, permit);
+                    serving.serve(&mut tasks, &graceful, stream, Some(permit));
                 }
                 Err(error) if of_one_connection(&error) => {}
                 Err(error) => {
@@ -65,21 +71,40 @@ impl<S: Inner> Acceptor<S> {
                 }
             }
         }
-        // From here on the operating system refuses new connections.
-        drop(self.listener);
-        let deadline = self.stop.borrow().unwrap_or_else(Instant::now);
+        let deadline = stop.borrow().unwrap_or_else(Instant::now);
+        // Closing the listener resets the connections that the operating system has accepted already: their callers
+        // would not know what became of requests that nobody looked at.
+        for stream in waiting(listener) {
+            serving.serve(
+                &mut tasks,
+                &graceful,
+                stream,
+                connections.clone().try_acquire_owned().ok(),
+            );
+        }
+        // From here on the operating system refuses new connections. A connection that nothing was read from yet is
+        // closed at once, so what has arrived gets a moment to be read. Out of time is no news here.
+        let _ = timeout_at(deadline, sleep(SETTLE)).await;
         if timeout_at(deadline, graceful.shutdown()).await.is_err() {
             tracing::warn!(connections = tasks.len(), "connections are closed unfinished");
         }
         tasks.shutdown().await;
     }
+}
 
+/// What the connections of a listener have in common.
+struct Serving<S> {
+    service: S,
+    config: Arc<HttpConfig>,
+}
+
+impl<S: Inner> Serving<S> {
     fn serve(
         &self,
         tasks: &mut JoinSet<()>,
         graceful: &GracefulShutdown,
         stream: TcpStream,
-        permit: OwnedSemaphorePermit,
+        permit: Option<OwnedSemaphorePermit>,
     ) {
         // Answers are small and whole; waiting to fill a segment only delays them.
         let Ok(local) = stream.set_nodelay(true).and_then(|()| stream.local_addr()) else {
@@ -120,6 +145,26 @@ async fn next(
     let place = place.await.map_err(io::Error::other)?;
     let (stream, _) = listener.accept().await?;
     Ok((stream, place))
+}
+
+/// Takes what the operating system has accepted, and closes the listener.
+fn waiting(listener: TcpListener) -> Vec<TcpStream> {
+    // The runtime may not have noticed yet that there is something to accept; the operating system knows.
+    let Ok(listener) = listener.into_std() else { return Vec::new() };
+    let mut streams = Vec::new();
+    while streams.len() < WAITING_MAX {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                let stream =
+                    stream.set_nonblocking(true).and_then(|()| TcpStream::from_std(stream));
+                streams.extend(stream.ok());
+            }
+            Err(error) if of_one_connection(&error) => {}
+            // Nothing is left, or nothing can be had.
+            Err(_) => break,
+        }
+    }
+    streams
 }
 
 /// The peer was gone before it was accepted.

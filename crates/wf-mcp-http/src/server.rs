@@ -1,6 +1,6 @@
 //! The server as `wf-cli` sees it: bind, run, shut down.
 //!
-//! Shutting down: readiness turns false, listeners close, idle connections close, requests in flight and calls whose
+//! Shutting down: readiness turns false, listeners close (what they have accepted is served), idle connections close, requests in flight and calls whose
 //! connection is gone are waited for up to the grace period, then everything left is closed. The operator's listener
 //! is the last to go, so that probes see the truth meanwhile.
 
@@ -180,8 +180,9 @@ impl Server {
         tracing::info!(grace = ?config.shutdown_grace, "shutting down");
         // A closed channel means that every acceptor is gone already.
         let _ = stop.send(Some(deadline));
-        let abandoned = drain(&parts.places, config.max_in_flight, deadline).await;
         while acceptors.join_next().await.is_some() {}
+        // Calls whose connection is gone.
+        let abandoned = drain(&parts.places, config.max_in_flight, deadline).await;
         self.front.close();
         let _ = stop_admin.send(Some(Instant::now()));
         while admin.join_next().await.is_some() {}

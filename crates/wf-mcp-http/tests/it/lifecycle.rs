@@ -219,3 +219,32 @@ async fn a_shutdown_ends_when_its_grace_is_over() {
     assert_eq!(world.stopped().await, Drained { in_flight_abandoned: 1 });
     assert!(receive(&mut stream).await.is_none());
 }
+
+/// A connection that the operating system has accepted, with a request in it, must not be reset because the server never
+/// had a turn: its caller would not know what became of the call.
+#[tokio::test]
+async fn a_shutdown_answers_what_waits_to_be_accepted() {
+    use std::io::Write as _;
+
+    let mut world = World::new().await;
+    let client = world.client();
+    let mut waiting = Vec::new();
+    // The server runs on this thread too: it has no turn between here and the shutdown.
+    for n in 0..16 {
+        let start =
+            json!({"procedure_id": "routine-one", "assets": {"main": format!("asset-{n}")}});
+        let message = call("start_workflow", start).to_string();
+        let mut stream = std::net::TcpStream::connect(world.address).expect("connects");
+        stream.write_all(&client.request(&[], message.as_bytes())).expect("sends");
+        stream.set_nonblocking(true).expect("a setting");
+        waiting.push(stream);
+    }
+    world.begin_stop();
+    for stream in waiting {
+        let mut stream = tokio::net::TcpStream::from_std(stream).expect("a stream");
+        let answer = receive(&mut stream).await.expect("an answer");
+        assert_eq!(answer.result()["structuredContent"]["outcome"], "started");
+        assert_eq!(answer.header("connection"), Some("close"));
+    }
+    assert_eq!(world.stopped().await, Drained { in_flight_abandoned: 0 });
+}
