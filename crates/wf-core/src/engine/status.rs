@@ -4,7 +4,7 @@ use serde_json::Map;
 
 use crate::errors::ErrorCode;
 use crate::limits::{HISTORY_SHOWN_MAX, OPEN_WORKFLOWS_MAX};
-use crate::models::{AssetId, Principal, Workflow, WorkflowId};
+use crate::models::{AssetId, Principal, ResultId, Workflow, WorkflowId};
 use crate::policy::DomainPolicyPort;
 use crate::ports::{LoadQuery, Recent, Snapshot};
 use crate::state_machine::{Outcome, Rejection};
@@ -264,10 +264,11 @@ pub(super) fn last_finished(
     frame: &Frame<'_>,
 ) -> Stand {
     let words = policy.and_then(|policy| super::commit::result_words(last, policy));
-    let result = words.map_or_else(
-        || last.result.as_ref().map_or_else(String::new, |r| r.as_str().replace(['_', '-'], " ")),
-        |text| frame.words.text(&text).to_owned(),
-    );
+    let result = last.result.as_ref().filter(|result| **result != ResultId::abandoned());
+    let result = result.map(|result| match &words {
+        Some(text) => frame.words.text(text).to_owned(),
+        None => result.as_str().replace(['_', '-'], " "),
+    });
     let at = last.completed_at.unwrap_or(last.updated_at);
     Stand::LastFinished { label: last.label.clone(), result, at }
 }

@@ -298,8 +298,8 @@ pub enum Stand {
     LastFinished {
         /// What.
         label: Text,
-        /// How it ended.
-        result: String,
+        /// How it ended; absent when abandoned.
+        result: Option<String>,
         /// When.
         at: Timestamp,
     },

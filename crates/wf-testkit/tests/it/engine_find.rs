@@ -79,6 +79,7 @@ async fn an_asset_tells_who_holds_it_or_what_was_last() {
     assert_eq!(free.outcome.as_str(), "none");
     assert!(free.speech.starts_with("It is free."), "{}", free.speech);
     assert_eq!(free.body["last_completed"]["result"], "abandoned");
+    assert!(free.speech.contains("Plain work on unit 7 was abandoned at "), "{}", free.speech);
     for unknown in ["U-99", "no such thing", ""] {
         let reply = bench.status(&bob(), json!({"asset_id": unknown})).await;
         assert_eq!(reply.outcome.as_str(), "none", "{unknown}");

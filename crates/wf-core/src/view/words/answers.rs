@@ -52,7 +52,11 @@ impl Words<'_> {
                 "I found nothing that matches. Ask what is available to see everything.".to_owned()
             }
             Stand::LastFinished { label, result, at } => {
-                format!("{} was finished as {result} at {}.", self.text(label), self.time(*at))
+                let how = match result {
+                    Some(result) => format!("finished as {result}"),
+                    None => "abandoned".to_owned(),
+                };
+                format!("{} was {how} at {}.", self.text(label), self.time(*at))
             }
             Stand::OpenWork { labels, total } => match total {
                 0 => String::new(),
