@@ -79,7 +79,7 @@ impl Attempting<'_> {
             Ok(Verdict::Commit(decision)) => {
                 self.keyed(&decision)?;
                 let made = self.build(decision, state, policy.as_ref(), &frame, now)?;
-                self.write(made, replaces).await
+                self.write(made, replaces.map(|row| *row)).await
             }
         }
     }
@@ -135,7 +135,9 @@ impl Attempting<'_> {
             judge(row.map(|r| &r.entry), self.call.operation, &self.cause.fingerprint, now.as_ms());
         match (verdict, row) {
             (Judged::Fresh, _) | (_, None) => Ok(Ledger::Free { replaces: None }),
-            (Judged::Expired(_), Some(row)) => Ok(Ledger::Free { replaces: Some(row.clone()) }),
+            (Judged::Expired(_), Some(row)) => {
+                Ok(Ledger::Free { replaces: Some(Box::new(row.clone())) })
+            }
             (Judged::Replay(_), Some(row)) => Ok(Ledger::Answer(ledger::replayed(row)?)),
             (Judged::Conflict(_), Some(row)) => {
                 // A start names no workflow: the one that the key's row is about tells the next key.
@@ -310,7 +312,7 @@ impl Attempting<'_> {
 /// What the ledger says.
 enum Ledger {
     Answer(Reply),
-    Free { replaces: Option<LedgerRow> },
+    Free { replaces: Option<Box<LedgerRow>> },
 }
 
 fn lock_facts(rows: &[LockRow]) -> BTreeMap<AssetId, LockFact> {
