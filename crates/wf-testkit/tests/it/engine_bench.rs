@@ -69,6 +69,11 @@ pub(crate) fn bob() -> Principal {
     person("Bob", WORKER)
 }
 
+/// Whom the test kit can hand work over to: it makes names of subjects.
+pub(crate) fn cleo() -> Principal {
+    Principal { actor: user("cleo"), ..person("Cleo", WORKER) }
+}
+
 /// Who supervises.
 pub(crate) fn sue() -> Principal {
     person("Sue", Scopes::ALL)

@@ -10,8 +10,8 @@ use wf_core::ports::StorageBackendPort as _;
 use wf_testkit::build::{CommitBuilder, at};
 
 use crate::engine_bench::{
-    Bench, PlainCompiler, abroad, ann, bob, code, correct, finish, keyed, operator, resolve, start,
-    submit, sue, with,
+    Bench, PlainCompiler, abroad, ann, bob, cleo, code, correct, finish, keyed, operator, resolve,
+    start, submit, sue, with,
 };
 use crate::plain_policy::PlainPolicy;
 
@@ -478,10 +478,10 @@ async fn a_new_owner_may_go_on_and_the_old_one_may_not() {
     let bench = Bench::new().await;
     let work = bench.started(&ann(), "U-7").await;
     let current = bench.stored(&ann(), &work).await;
-    let transfer = CommitBuilder::next(&current, at(1)).transfer(&bob().actor).build();
+    let transfer = CommitBuilder::next(&current, at(1)).transfer(&cleo().actor).build();
     bench.model.commit(transfer).await.unwrap();
     assert_eq!(code(&bench.submit(&ann(), &work, "ready", "yes").await), "NOT_ALLOWED");
-    assert_eq!(bench.submit(&bob(), &work, "ready", "yes").await.outcome.as_str(), "recorded");
+    assert_eq!(bench.submit(&cleo(), &work, "ready", "yes").await.outcome.as_str(), "recorded");
 }
 
 #[tokio::test]

@@ -11,8 +11,8 @@ use wf_testkit::build::{CommitBuilder, at};
 use wf_testkit::fault::{Call as Method, Fault, Gate};
 
 use crate::engine_bench::{
-    Bench, RETENTION_MS, abroad, ann, bob, code, correct, finish, keyed, operator, reader, resolve,
-    start, submit, sue, with,
+    Bench, RETENTION_MS, abroad, ann, bob, cleo, code, correct, finish, keyed, operator, reader,
+    resolve, start, submit, sue, with,
 };
 
 /// The replay of `first` is its very bytes, but for `duplicate`.
@@ -216,7 +216,7 @@ async fn the_ledger_comes_before_revision_ownership_state_and_definition() {
     is_replay_of(&bench.call_at(&ann(), "submit_step", args.clone(), Some(2)).await, &first);
     // Ownership: somebody else's now.
     let current = bench.stored(&ann(), &work).await;
-    let transfer = CommitBuilder::next(&current, at(1)).transfer(&bob().actor).build();
+    let transfer = CommitBuilder::next(&current, at(1)).transfer(&cleo().actor).build();
     bench.model.commit(transfer).await.unwrap();
     is_replay_of(&bench.call(&ann(), "submit_step", args.clone()).await, &first);
     let fresh = keyed(submit(&work, "amount", "25"), "k-2");
@@ -225,7 +225,7 @@ async fn the_ledger_comes_before_revision_ownership_state_and_definition() {
     assert_eq!(code(&bench.call(&ann(), "submit_step", fresh).await), "NOT_ALLOWED");
     // State: over.
     let abandon = finish(&work, "abandoned");
-    bench.confirmed(&bob(), "finish_workflow", abandon).await;
+    bench.confirmed(&cleo(), "finish_workflow", abandon).await;
     is_replay_of(&bench.call(&ann(), "submit_step", args.clone()).await, &first);
     // Definition: gone.
     let elsewhere = bench.restarted(Vec::new(), None).await;
