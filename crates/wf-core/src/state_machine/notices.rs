@@ -67,15 +67,51 @@ fn message(event: &Event, workflow: &Workflow, recipient: &str) -> Message {
     }
 }
 
+/// The event's own data. It holds no sensitive value: those stand beside it. A note on a withheld value may repeat it.
+fn told(body: &EventBody) -> Value {
+    let mut written = serde_json::to_value(body).unwrap_or(Value::Null);
+    let mut data = written.get_mut("data").map_or(Value::Null, Value::take);
+    let withheld = body.recording().is_some_and(|recording| recording.reading.withheld);
+    if withheld && let Some(members) = data.as_object_mut() {
+        members.remove("note");
+    }
+    data
+}
+
 fn data(event: &Event, workflow: &Workflow) -> Value {
-    // The event's own data holds no sensitive value: those stand beside it.
-    let body = serde_json::to_value(&event.body).unwrap_or(Value::Null);
     json!({
         "label": workflow.label,
         "state": workflow.phase.as_str(),
         "procedure": workflow.procedure,
         "assets": workflow.assets.iter().map(|a| json!({"role": a.role, "id": a.id})).collect::<Vec<_>>(),
         "actor": event.actor,
-        "event": body.get("data").cloned().unwrap_or(Value::Null),
+        "event": told(&event.body),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::{Reading, StepId};
+    use crate::state_machine::Recording;
+
+    #[test]
+    fn a_note_on_a_withheld_value_is_not_told() {
+        let note = |reading: Reading| {
+            let recording = Recording {
+                step_id: StepId::parse("step-1").expect("an id"),
+                attempt: 1,
+                reading,
+                sensitive_digest: None,
+                out_of_range: false,
+                deviation: None,
+                warnings: Vec::new(),
+                note: Some("as I said".to_owned()),
+                confirmed_by: None,
+            };
+            told(&EventBody::StepRecorded(recording)).get("note").cloned()
+        };
+        assert_eq!(note(Reading::default()), Some(Value::from("as I said")));
+        assert_eq!(note(Reading::default().withhold()), None);
+    }
 }
