@@ -243,8 +243,8 @@ async fn a_shutdown_answers_what_waits_to_be_accepted() {
     for stream in waiting {
         let mut stream = tokio::net::TcpStream::from_std(stream).expect("a stream");
         let answer = receive(&mut stream).await.expect("an answer");
+        // Whether it also says `Connection: close` depends on how soon it was read.
         assert_eq!(answer.result()["structuredContent"]["outcome"], "started");
-        assert_eq!(answer.header("connection"), Some("close"));
     }
     assert_eq!(world.stopped().await, Drained { in_flight_abandoned: 0 });
 }
