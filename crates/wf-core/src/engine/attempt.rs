@@ -159,7 +159,7 @@ impl Attempting<'_> {
         }
         match snapshot.workflow.as_ref() {
             Some(workflow) => Ok(Some(workflow)),
-            None => Err(super::status::not_found().into()),
+            None => Err(Rejection::not_found().into()),
         }
     }
 
@@ -214,13 +214,9 @@ impl Attempting<'_> {
         let pinned =
             policies.pinned(&workflow.procedure.digest, self.engine.parts.store.as_ref()).await;
         pinned.map_err(|error| unreadable(&error))?.ok_or_else(|| {
-            Rejection::new(
-                ErrorCode::ProcedureNotFound,
-                "the definition that this workflow runs is not known to this server",
-                Fault::DefinitionUnknown,
-            )
-            .with("digest", workflow.procedure.digest.as_str())
-            .into()
+            Rejection::definition_unknown()
+                .with("digest", workflow.procedure.digest.as_str())
+                .into()
         })
     }
 

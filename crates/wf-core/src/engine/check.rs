@@ -2,15 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::errors::ErrorCode;
 use crate::models::Principal;
 use crate::policy::{Accepted, Judgement, Offered};
 use crate::state_machine::{Outcome, Rejection};
-use crate::view::{Ask, Done, Fault, Frame, Saying};
+use crate::view::{Ask, Done, Frame, Saying};
 
 use super::Engine;
 use super::call::{CallMeta, CheckValue, Reply};
-use super::status::{may_read, not_found};
+use super::status::may_read;
 
 impl Engine {
     /// Answers `check_value`: what recording the value would say. Nothing is recorded.
@@ -33,15 +32,9 @@ impl Engine {
         meta: &CallMeta,
     ) -> Result<Reply, Rejection> {
         may_read(principal)?;
-        let workflow = self.workflow(principal, &query.workflow_id).await?.ok_or_else(not_found)?;
-        let Some(policy) = self.pinned(&workflow).await? else {
-            let message = "the definition that this workflow runs is not known to this server";
-            return Err(Rejection::new(
-                ErrorCode::ProcedureNotFound,
-                message,
-                Fault::DefinitionUnknown,
-            ));
-        };
+        let workflow =
+            self.workflow(principal, &query.workflow_id).await?.ok_or_else(Rejection::not_found)?;
+        let policy = self.pinned(&workflow).await?.ok_or_else(Rejection::definition_unknown)?;
         let described = policy.describe(&workflow, &query.step_id).ok_or_else(|| {
             let plan = policy.plan(&workflow);
             let valid: Vec<&str> = plan.steps.iter().map(|s| s.id.as_str()).collect();

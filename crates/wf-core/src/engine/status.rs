@@ -14,15 +14,6 @@ use crate::view::{Ask, Fault, Frame, Rule, Saying, Stand, next};
 use super::call::{CallMeta, Detail, GetStatus, Reply};
 use super::{Engine, candidate_parts, unreadable};
 
-/// Unknown, or another tenant's: the same answer.
-pub(super) fn not_found() -> Rejection {
-    Rejection::new(
-        ErrorCode::WorkflowNotFound,
-        "there is no workflow with this id; find_work lists yours",
-        Fault::WorkflowNotFound,
-    )
-}
-
 impl Engine {
     /// Answers `get_status`.
     pub async fn get_status(
@@ -45,7 +36,7 @@ impl Engine {
     ) -> Result<Reply, Rejection> {
         may_read(principal)?;
         if let Some(id) = &query.workflow_id {
-            let workflow = self.workflow(principal, id).await?.ok_or_else(not_found)?;
+            let workflow = self.workflow(principal, id).await?.ok_or_else(Rejection::not_found)?;
             return self.shown(&workflow, query.detail, meta).await;
         }
         if let Some(raw) = &query.asset_id {

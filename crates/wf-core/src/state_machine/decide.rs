@@ -84,7 +84,7 @@ fn begin(command: &Command, facts: &Facts<'_>) -> Result<Verdict, Rejection> {
         | CommandKind::ReportProblem { .. }
         | CommandKind::ResolveBlock { .. }
         | CommandKind::ReleaseLock { .. }
-        | CommandKind::Finish { .. } => Err(guard::not_found()),
+        | CommandKind::Finish { .. } => Err(Rejection::not_found()),
     }
 }
 

@@ -242,6 +242,26 @@ impl Rejection {
         .with("rule", rule)
     }
 
+    /// There is no such workflow for the caller: unknown, or another tenant's, which are the same answer.
+    #[must_use]
+    pub fn not_found() -> Self {
+        Self::new(
+            ErrorCode::WorkflowNotFound,
+            "there is no workflow with this id; find_work lists yours",
+            Fault::WorkflowNotFound,
+        )
+    }
+
+    /// The definition that a workflow pinned is not known here.
+    #[must_use]
+    pub fn definition_unknown() -> Self {
+        Self::new(
+            ErrorCode::ProcedureNotFound,
+            "the definition that this workflow runs is not known to this server",
+            Fault::DefinitionUnknown,
+        )
+    }
+
     /// The outcome is unknown, or nothing was applied: the same call again is right.
     #[must_use]
     pub fn unavailable(message: &str, after_ms: Option<i64>) -> Self {

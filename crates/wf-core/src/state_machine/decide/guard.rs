@@ -17,15 +17,6 @@ use super::super::decision::Rejection;
 /// How many options speech names.
 const SPOKEN_OPTIONS_MAX: usize = 3;
 
-/// Unknown, or another tenant's: the same answer.
-pub(super) fn not_found() -> Rejection {
-    Rejection::new(
-        ErrorCode::WorkflowNotFound,
-        "there is no workflow with this id; find_work lists yours",
-        Fault::WorkflowNotFound,
-    )
-}
-
 /// The caller drives the workflow, or supervises.
 pub(super) fn owner(workflow: &Workflow, by: &Principal) -> Result<(), Rejection> {
     if workflow.owner.id == by.actor || by.scopes.supervise {
