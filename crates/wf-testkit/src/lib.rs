@@ -3,7 +3,8 @@
 //! Reading order: [`build`] (well-formed values and commits), [`contract`] (the law of the storage port as clauses),
 //! [`model`] (the reference model, which keeps them all), [`fault`] (a store that fails on a script), [`mutants`]
 //! (stores that are broken on purpose), [`random`] (random command lists, compared with the model); then the doubles of
-//! the other ports: [`clock`], [`ids`], [`notification`], [`orchestrator`].
+//! the other ports: [`clock`], [`ids`], [`notification`], [`orchestrator`]; and [`audit`], which holds what callers of a
+//! running server saw against its store.
 //!
 //! A dev-dependency only. It names no database and no transport: fixtures live in the tests of their backend.
 //!
@@ -49,6 +50,7 @@
 //! assert!(verdict.is_ok());
 //! ```
 
+pub mod audit;
 pub mod build;
 pub mod clock;
 pub mod contract;

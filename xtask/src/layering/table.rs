@@ -146,6 +146,14 @@ pub(super) const TABLE: &[Member] = &[
         never_reached: &[],
     },
     Member {
+        name: "wf-proof",
+        // It looks at the store of a server that it broke; the server itself it starts as a process.
+        normal: &["wf-core", "wf-idempotency", "wf-testkit", "wf-backend-local", "wf-procedure"],
+        dev: &[],
+        never_direct: &[CLOUD, &["axum*", "rmcp*"]],
+        never_reached: &[CLOUD, &["axum*", "rmcp*"]],
+    },
+    Member {
         name: "xtask",
         normal: &[],
         dev: &[],

@@ -1,0 +1,3 @@
+//! `wf-bench`: see `wf_proof::bench`.
+
+fn main() {}

@@ -1,0 +1,133 @@
+//! One caller's connection: stateless `tools/call` of MCP 2025-11-25, kept alive, opened again when it broke.
+//!
+//! Never repeats a request by itself: what a caller knows after an attempt must be what really happened to it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HOST};
+use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use serde_json::{Map, Value, json};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use wf_testkit::audit::history::Outcome;
+
+/// Longest wait for one answer.
+const PATIENCE: Duration = Duration::from_secs(35);
+
+/// A connection to one server.
+#[derive(Debug)]
+pub struct Client {
+    address: SocketAddr,
+    open: Option<SendRequest<Full<Bytes>>>,
+}
+
+/// Why there is no answer.
+enum Lost {
+    /// Nobody listened.
+    NotSent,
+    /// It may have arrived.
+    Unknown(String),
+}
+
+impl Client {
+    /// To the server at this address; connects with the first call.
+    #[must_use]
+    pub fn new(address: SocketAddr) -> Self {
+        Self { address, open: None }
+    }
+
+    /// One attempt.
+    pub async fn call(&mut self, tool: &str, arguments: &Map<String, Value>) -> Outcome {
+        self.send(request_body(tool, arguments)).await
+    }
+
+    /// One attempt with a body that is written already.
+    pub async fn send(&mut self, body: Bytes) -> Outcome {
+        match timeout(PATIENCE, self.post(body)).await {
+            Ok(Ok((status, body))) => outcome(status, &body),
+            Ok(Err(Lost::NotSent)) => Outcome::NotSent,
+            Ok(Err(Lost::Unknown(why))) => {
+                self.open = None;
+                Outcome::Unknown { why }
+            }
+            Err(_) => {
+                self.open = None;
+                Outcome::Unknown { why: "no answer in time".to_owned() }
+            }
+        }
+    }
+
+    async fn post(&mut self, body: Bytes) -> Result<(StatusCode, Bytes), Lost> {
+        let unknown = |error: hyper::Error| Lost::Unknown(error.to_string());
+        // A kept connection that the server closed in the meantime is found out before anything is sent on it.
+        let kept = match self.open.take() {
+            Some(mut sender) => sender.ready().await.ok().map(|()| sender),
+            None => None,
+        };
+        let mut sender = match kept {
+            Some(sender) => sender,
+            None => self.connect().await?,
+        };
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri("/mcp")
+            .header(HOST, self.address.to_string())
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json, text/event-stream")
+            .header("mcp-protocol-version", "2025-11-25")
+            .body(Full::new(body))
+            .map_err(|error| Lost::Unknown(error.to_string()))?;
+        let response = sender.send_request(request).await.map_err(unknown)?;
+        let status = response.status();
+        let body = response.into_body().collect().await.map_err(unknown)?.to_bytes();
+        self.open = Some(sender);
+        Ok((status, body))
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Lost> {
+        let stream = TcpStream::connect(self.address).await.map_err(|_| Lost::NotSent)?;
+        // A small request must not wait for the acknowledgement of the one before it.
+        let _ = stream.set_nodelay(true);
+        let (sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|_| Lost::NotSent)?;
+        tokio::spawn(connection);
+        Ok(sender)
+    }
+}
+
+/// The body of a `tools/call`.
+#[must_use]
+pub fn request_body(tool: &str, arguments: &Map<String, Value>) -> Bytes {
+    json!({
+        "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": tool, "arguments": arguments },
+    })
+    .to_string()
+    .into()
+}
+
+fn outcome(status: StatusCode, body: &[u8]) -> Outcome {
+    if status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE {
+        return Outcome::Shed { status: status.as_u16() };
+    }
+    let parsed: Option<Value> = serde_json::from_slice(body).ok();
+    // The second block is the canonical text of the result object (docs/connecting-clients.md).
+    let text = parsed
+        .as_ref()
+        .and_then(|answer| answer.pointer("/result/content/1/text"))
+        .and_then(Value::as_str);
+    match text {
+        Some(text) => Outcome::Answered { text: text.to_owned() },
+        None => Outcome::Unknown {
+            why: format!(
+                "{status}: {}",
+                String::from_utf8_lossy(body).chars().take(300).collect::<String>()
+            ),
+        },
+    }
+}

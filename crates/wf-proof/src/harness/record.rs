@@ -1,0 +1,77 @@
+//! Collects what the callers of a run saw.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use wf_testkit::audit::history::Attempt;
+
+use crate::fault::Fault;
+
+/// The attempts of a run, in the order in which they were over, and the clock that all of them share.
+#[derive(Debug)]
+pub struct Recorder {
+    begun: Instant,
+    calls: AtomicU64,
+    attempts: Mutex<Vec<Attempt>>,
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self { begun: Instant::now(), calls: AtomicU64::new(0), attempts: Mutex::default() }
+    }
+}
+
+impl Recorder {
+    /// Nanoseconds since the run began.
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// A number for the next logical call.
+    #[must_use]
+    pub fn next_call(&self) -> u64 {
+        self.calls.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Keeps an attempt.
+    pub fn keep(&self, attempt: Attempt) {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner).push(attempt);
+    }
+
+    /// Everything so far.
+    #[must_use]
+    pub fn attempts(&self) -> Vec<Attempt> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Writes attempts, one JSON object a line.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write(path: &Path, attempts: &[Attempt]) -> Result<(), Fault> {
+    let wrong = |source| Fault::Io { what: format!("writing {}", path.display()), source };
+    let mut file = BufWriter::new(File::create(path).map_err(wrong)?);
+    for attempt in attempts {
+        serde_json::to_writer(&mut file, attempt).map_err(|error| wrong(error.into()))?;
+        file.write_all(b"\n").map_err(wrong)?;
+    }
+    file.flush().map_err(wrong)
+}
+
+/// Reads what [`write`] wrote.
+///
+/// # Errors
+/// When the file cannot be read or a line is no attempt.
+pub fn read(path: &Path) -> Result<Vec<Attempt>, Fault> {
+    let wrong = |source| Fault::Io { what: format!("reading {}", path.display()), source };
+    let file = BufReader::new(File::open(path).map_err(wrong)?);
+    file.lines()
+        .map(|line| serde_json::from_str(&line.map_err(wrong)?).map_err(|e| wrong(e.into())))
+        .collect()
+}

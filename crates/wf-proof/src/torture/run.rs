@@ -1,0 +1,121 @@
+//! The program `wf-torture`: runs benches and their negative controls, says what each did and found.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Parser;
+
+use super::{BENCHES, Bench, Report, Setting, Size};
+use crate::fault::Fault;
+
+/// Tries to break the server: kills, power cuts, failing system calls and disks.
+#[derive(Debug, Parser)]
+#[command(name = "wf-torture", version)]
+pub struct Arguments {
+    /// The built server; needs the feature `failpoints`
+    #[arg(long, value_name = "FILE")]
+    server: PathBuf,
+    /// The built library that logs and disturbs what the server does to its files
+    #[arg(long, value_name = "FILE")]
+    preload: PathBuf,
+    /// Everything random follows from it; a run prints its own
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Run for long
+    #[arg(long)]
+    soak: bool,
+    /// In a soak: how many kills, crash images or cases
+    #[arg(long, value_name = "NUMBER", requires = "soak")]
+    count: Option<u64>,
+    /// Run only this bench (repeatable)
+    #[arg(long = "only", value_name = "BENCH")]
+    only: Vec<String>,
+    /// Print the benches, run nothing
+    #[arg(long)]
+    list: bool,
+    /// Where folders of servers are made [default: a fresh temporary folder]
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+}
+
+/// Runs what the arguments ask for. True if nothing was found and every negative control was.
+///
+/// # Errors
+/// When a bench could not be run.
+pub fn run(arguments: &Arguments) -> Result<bool, Fault> {
+    if arguments.list {
+        for bench in BENCHES {
+            say(&format!("{:<12} {}", bench.name, bench.what));
+        }
+        return Ok(true);
+    }
+    if let Some(unknown) = arguments.only.iter().find(|n| BENCHES.iter().all(|b| b.name != **n)) {
+        return Err(Fault::Run(format!("no bench is called {unknown}; see --list")));
+    }
+    let temporary;
+    let folder = if let Some(folder) = &arguments.folder {
+        folder.clone()
+    } else {
+        temporary = tempfile::Builder::new()
+            .prefix("wf-torture-")
+            .tempdir()
+            .map_err(Fault::io("a temporary folder"))?;
+        temporary.path().to_owned()
+    };
+    let seed = match arguments.seed {
+        Some(seed) => seed,
+        None => getrandom::u64().map_err(|e| Fault::Run(format!("no randomness: {e}")))?,
+    };
+    say(&format!("seed {seed}"));
+    let setting = Setting {
+        server: arguments.server.clone(),
+        preload: arguments.preload.clone(),
+        folder,
+        seed,
+        size: if arguments.soak { Size::Soak } else { Size::Short },
+        count: arguments.count,
+    };
+    let mut green = true;
+    for bench in BENCHES {
+        if arguments.only.is_empty() || arguments.only.iter().any(|name| name == bench.name) {
+            green &= one(bench, &setting)?;
+        }
+    }
+    Ok(green)
+}
+
+fn one(bench: &Bench, setting: &Setting) -> Result<bool, Fault> {
+    let begun = Instant::now();
+    let report = (bench.run)(setting)?;
+    let control = (bench.control)(setting)?;
+    print(bench.name, &report);
+    let caught = !control.found.is_empty();
+    if !caught {
+        say(&format!("{}: FOUND NOTHING in what is broken on purpose", bench.name));
+    }
+    say(&format!(
+        "{}: {} in {:.1} s; negative control {}",
+        bench.name,
+        if report.found.is_empty() { "nothing found" } else { "FOUND SOMETHING" },
+        begun.elapsed().as_secs_f64(),
+        if caught { "found" } else { "NOT FOUND" },
+    ));
+    Ok(report.found.is_empty() && caught)
+}
+
+fn print(name: &str, report: &Report) {
+    for done in &report.done {
+        say(&format!("{name}: {done}"));
+    }
+    for skipped in &report.skipped {
+        say(&format!("{name}: left out: {skipped}"));
+    }
+    for found in &report.found {
+        say(&format!("{name}: FOUND: {found}"));
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "a command line tool reports on its standard output")]
+fn say(line: &str) {
+    println!("{line}");
+}
