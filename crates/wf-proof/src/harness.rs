@@ -1,6 +1,7 @@
 //! What every bench uses: [`server`] (a process of the built binary), [`client`] (one caller's connection), [`record`]
-//! (what callers saw).
+//! (what callers saw), [`audit`] (what is wrong with the database that a run left).
 
+pub mod audit;
 pub mod client;
 pub mod record;
 pub mod server;
