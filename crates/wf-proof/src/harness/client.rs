@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST};
-use http::{Method, Request, StatusCode};
+use http::request::Builder;
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -27,10 +28,11 @@ pub struct Client {
 }
 
 /// Why there is no answer.
-enum Lost {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lost {
     /// Nobody listened.
     NotSent,
-    /// It may have arrived.
+    /// It may have arrived; why nobody knows.
     Unknown(String),
 }
 
@@ -48,21 +50,41 @@ impl Client {
 
     /// One attempt with a body that is written already.
     pub async fn send(&mut self, body: Bytes) -> Outcome {
-        match timeout(PATIENCE, self.post(body)).await {
-            Ok(Ok((status, body))) => outcome(status, &body),
-            Ok(Err(Lost::NotSent)) => Outcome::NotSent,
-            Ok(Err(Lost::Unknown(why))) => {
-                self.open = None;
-                Outcome::Unknown { why }
-            }
-            Err(_) => {
-                self.open = None;
-                Outcome::Unknown { why: "no answer in time".to_owned() }
-            }
+        match self.post(body).await {
+            Ok(answer) => outcome(&answer),
+            Err(Lost::NotSent) => Outcome::NotSent,
+            Err(Lost::Unknown(why)) => Outcome::Unknown { why },
         }
     }
 
-    async fn post(&mut self, body: Bytes) -> Result<(StatusCode, Bytes), Lost> {
+    /// One attempt, answered as HTTP answers it. A call that is dropped before it is over closes the connection.
+    ///
+    /// # Errors
+    /// [`Lost`] when there is no answer.
+    pub async fn post(&mut self, body: Bytes) -> Result<Response<Bytes>, Lost> {
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri("/mcp")
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json, text/event-stream")
+            .header("mcp-protocol-version", "2025-11-25");
+        self.exchange(request, body).await
+    }
+
+    /// Asks for one of the pages of an operator: `/readyz`, `/metrics`.
+    ///
+    /// # Errors
+    /// [`Lost`] when there is no answer.
+    pub async fn get(&mut self, path: &str) -> Result<Response<Bytes>, Lost> {
+        self.exchange(Request::builder().method(Method::GET).uri(path), Bytes::new()).await
+    }
+
+    async fn exchange(&mut self, request: Builder, body: Bytes) -> Result<Response<Bytes>, Lost> {
+        let late = || Lost::Unknown("no answer in time".to_owned());
+        timeout(PATIENCE, self.exchanged(request, body)).await.map_err(|_| late())?
+    }
+
+    async fn exchanged(&mut self, request: Builder, body: Bytes) -> Result<Response<Bytes>, Lost> {
         let unknown = |error: hyper::Error| Lost::Unknown(error.to_string());
         // A kept connection that the server closed in the meantime is found out before anything is sent on it.
         let kept = match self.open.take() {
@@ -73,20 +95,14 @@ impl Client {
             Some(sender) => sender,
             None => self.connect().await?,
         };
-        let request = Request::builder()
-            .method(Method::POST)
-            .uri("/mcp")
+        let request = request
             .header(HOST, self.address.to_string())
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "application/json, text/event-stream")
-            .header("mcp-protocol-version", "2025-11-25")
             .body(Full::new(body))
             .map_err(|error| Lost::Unknown(error.to_string()))?;
-        let response = sender.send_request(request).await.map_err(unknown)?;
-        let status = response.status();
-        let body = response.into_body().collect().await.map_err(unknown)?.to_bytes();
+        let (head, body) = sender.send_request(request).await.map_err(unknown)?.into_parts();
+        let body = body.collect().await.map_err(unknown)?.to_bytes();
         self.open = Some(sender);
-        Ok((status, body))
+        Ok(Response::from_parts(head, body))
     }
 
     async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Lost> {
@@ -111,17 +127,19 @@ pub fn request_body(tool: &str, arguments: &Map<String, Value>) -> Bytes {
     .into()
 }
 
-fn outcome(status: StatusCode, body: &[u8]) -> Outcome {
-    if status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE {
+/// What a caller knows from an answer to a `tools/call`.
+#[must_use]
+pub fn outcome(answer: &Response<Bytes>) -> Outcome {
+    let (status, body) = (answer.status(), answer.body());
+    let parsed: Option<Value> = serde_json::from_slice(body).ok();
+    let at = |pointer| parsed.as_ref().and_then(|answer| answer.pointer(pointer)?.as_str());
+    // 503 also says that there was no answer in time, and then anything may have happened.
+    let nothing_done = matches!(at("/error"), Some("overloaded" | "not_ready"));
+    if status == StatusCode::TOO_MANY_REQUESTS || nothing_done {
         return Outcome::Shed { status: status.as_u16() };
     }
-    let parsed: Option<Value> = serde_json::from_slice(body).ok();
     // The second block is the canonical text of the result object (docs/connecting-clients.md).
-    let text = parsed
-        .as_ref()
-        .and_then(|answer| answer.pointer("/result/content/1/text"))
-        .and_then(Value::as_str);
-    match text {
+    match at("/result/content/1/text") {
         Some(text) => Outcome::Answered { text: text.to_owned() },
         None => Outcome::Unknown {
             why: format!(
