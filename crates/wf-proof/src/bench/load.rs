@@ -1,0 +1,319 @@
+//! A closed loop of callers: each sends its next call when the last one is answered.
+//!
+//! Durable steps are measured in phases, because one person may own a hundred open workflows and a workflow has only so
+//! many steps. Before a phase every caller starts workflows, after it it finishes them; neither counts. A phase counts
+//! until the first caller has nothing left or the time is over, so that all callers are at work all the time.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use serde::Serialize;
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
+
+use super::process::{processor_time, resident};
+use super::samples::{Quantiles, Samples};
+use super::wire::Connection;
+use super::work::{Names, OPEN_MAX, Round, expect, is_duplicate};
+use crate::fault::Fault;
+
+/// What to put on a server.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// The server.
+    pub address: SocketAddr,
+    /// Its process.
+    pub pid: u32,
+    /// How many callers.
+    pub callers: usize,
+    /// How long steps are measured, in all phases together.
+    pub time: Duration,
+    /// Send all steps of each phase once more, and measure that apart.
+    pub replays: bool,
+}
+
+/// What a load measured.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Measured {
+    /// How many callers.
+    pub callers: usize,
+    /// Answered calls a second.
+    pub rate: f64,
+    /// Times of calls.
+    pub times: Quantiles,
+    /// Processor time of the server for one call, in microseconds.
+    pub server_cpu_us: f64,
+    /// Processor time of the callers for one call, in microseconds.
+    pub client_cpu_us: f64,
+    /// Memory of the server afterwards, in bytes.
+    pub resident: u64,
+    /// The most memory of the server so far, in bytes.
+    pub resident_most: u64,
+    /// Times of the same calls sent again, when asked for.
+    pub replays: Option<Quantiles>,
+}
+
+/// One caller.
+#[derive(Debug)]
+struct Caller {
+    place: usize,
+    connection: Connection,
+    names: Names,
+    rounds: Vec<Round>,
+}
+
+/// The end of a phase, with what it cost up to then; set by the first caller that is done.
+type End = Arc<OnceLock<Moment>>;
+
+/// A moment of a phase: when, and how much processor time the server and the callers had used.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    at: Instant,
+    server: Duration,
+    client: Duration,
+}
+
+impl Moment {
+    fn now(pid: u32) -> Result<Self, Fault> {
+        let server = processor_time(pid)?;
+        let client = processor_time(std::process::id())?;
+        Ok(Self { at: Instant::now(), server, client })
+    }
+}
+
+/// Sums over phases.
+#[derive(Debug, Default)]
+struct Sum {
+    samples: Samples,
+    time: Duration,
+    server: Duration,
+    client: Duration,
+}
+
+impl Sum {
+    fn add(&mut self, phase: Self) {
+        self.samples.extend(phase.samples);
+        self.time += phase.time;
+        self.server += phase.server;
+        self.client += phase.client;
+    }
+
+    fn measured(&self, plan: &Plan) -> Result<Measured, Fault> {
+        let times = self.samples.quantiles();
+        #[expect(clippy::cast_precision_loss, reason = "a count of calls is far below 2^52")]
+        let calls = self.samples.len().max(1) as f64;
+        let (resident, resident_most) = resident(plan.pid)?;
+        Ok(Measured {
+            callers: plan.callers,
+            rate: calls / self.time.as_secs_f64().max(1e-9),
+            times,
+            server_cpu_us: self.server.as_secs_f64() * 1e6 / calls,
+            client_cpu_us: self.client.as_secs_f64() * 1e6 / calls,
+            resident,
+            resident_most,
+            replays: None,
+        })
+    }
+}
+
+/// Puts durable steps on a server.
+///
+/// # Errors
+/// When a call is not answered as it must be, or the server is gone.
+pub async fn steps(plan: &Plan) -> Result<Measured, Fault> {
+    let mut callers = open(plan).await?;
+    let each = (OPEN_MAX / plan.callers).clamp(1, 32);
+    let (mut sum, mut again) = (Sum::default(), Samples::default());
+    // The first phase warms up the server's connections and statements.
+    let mut warm = false;
+    while !warm || sum.time < plan.time {
+        callers = together(callers, move |caller| start(caller, each)).await?;
+        let bodies: Vec<Vec<Bytes>> = callers
+            .iter()
+            .map(|caller| caller.rounds.iter().flat_map(|round| round.steps.clone()).collect())
+            .collect();
+        let left = plan.time.saturating_sub(sum.time);
+        let measured;
+        (callers, measured) = phase(plan, callers, &bodies, "recorded", left).await?;
+        if warm {
+            sum.add(measured);
+            if plan.replays {
+                let replayed;
+                (callers, replayed) =
+                    phase(plan, callers, &bodies, DUPLICATE, Duration::MAX).await?;
+                again.extend(replayed.samples);
+            }
+        }
+        callers = together(callers, finish).await?;
+        warm = true;
+    }
+    let mut measured = sum.measured(plan)?;
+    measured.replays = plan.replays.then(|| again.quantiles());
+    Ok(measured)
+}
+
+/// Puts the same call on a server again and again.
+///
+/// # Errors
+/// When a call is not answered as it must be, or the server is gone.
+pub async fn repeated(plan: &Plan, body: &Bytes, outcome: &'static str) -> Result<Measured, Fault> {
+    let mut callers = open(plan).await?;
+    let mut sum = Sum::default();
+    let mut calls = 50;
+    let mut warm = false;
+    while !warm || sum.time < plan.time {
+        let bodies = vec![vec![body.clone(); calls]; plan.callers];
+        let left = plan.time.saturating_sub(sum.time);
+        let measured;
+        (callers, measured) = phase(plan, callers, &bodies, outcome, left).await?;
+        if warm {
+            sum.add(measured);
+        }
+        (warm, calls) = (true, 1_000);
+    }
+    sum.measured(plan)
+}
+
+/// What a phase of replays expects instead of an outcome.
+const DUPLICATE: &str = "duplicate";
+
+async fn open(plan: &Plan) -> Result<Vec<Caller>, Fault> {
+    if plan.callers == 0 || plan.callers > OPEN_MAX {
+        return Err(Fault::Run(format!("the number of callers is 1 to {OPEN_MAX}")));
+    }
+    let mut callers = Vec::with_capacity(plan.callers);
+    for place in 0..plan.callers {
+        let connection = Connection::open(plan.address).await?;
+        callers.push(Caller { place, connection, names: Names::new()?, rounds: Vec::new() });
+    }
+    Ok(callers)
+}
+
+/// Lets every caller do something, all at once.
+async fn together<F, W>(callers: Vec<Caller>, what: F) -> Result<Vec<Caller>, Fault>
+where
+    F: Fn(Caller) -> W,
+    W: Future<Output = Result<Caller, Fault>> + Send + 'static,
+{
+    let mut tasks = JoinSet::new();
+    for caller in callers {
+        tasks.spawn(what(caller));
+    }
+    let mut back = Vec::new();
+    while let Some(done) = tasks.join_next().await {
+        back.push(done.map_err(died)??);
+    }
+    back.sort_by_key(|caller| caller.place);
+    Ok(back)
+}
+
+fn died(error: tokio::task::JoinError) -> Fault {
+    Fault::Run(format!("a caller died: {error}"))
+}
+
+/// Starts so many workflows, each on its own unit.
+async fn start(mut caller: Caller, each: usize) -> Result<Caller, Fault> {
+    caller.rounds.clear();
+    for n in 0..each {
+        let unit = 1 + caller.place * each + n;
+        let round = Round::start(&mut caller.connection, unit, &mut caller.names).await?;
+        caller.rounds.push(round);
+    }
+    Ok(caller)
+}
+
+async fn finish(mut caller: Caller) -> Result<Caller, Fault> {
+    for round in &caller.rounds {
+        round.finish(&mut caller.connection).await?;
+    }
+    Ok(caller)
+}
+
+/// Lets every caller send its calls, all at once, and counts those that were answered before the first caller was done.
+/// Calls after that are sent all the same: a workflow has to be finished.
+async fn phase(
+    plan: &Plan,
+    callers: Vec<Caller>,
+    bodies: &[Vec<Bytes>],
+    outcome: &'static str,
+    left: Duration,
+) -> Result<(Vec<Caller>, Sum), Fault> {
+    let end: End = Arc::default();
+    let gate = Arc::new(Barrier::new(callers.len() + 1));
+    let mut tasks = JoinSet::new();
+    for (caller, bodies) in callers.into_iter().zip(bodies.iter().cloned()) {
+        let stop = Stop { end: Arc::clone(&end), left, pid: plan.pid };
+        let gate = Arc::clone(&gate);
+        tasks.spawn(async move {
+            gate.wait().await;
+            call_all(caller, bodies, outcome, stop).await
+        });
+    }
+    let begun = Moment::now(plan.pid)?;
+    gate.wait().await;
+    let (mut back, mut sum) = (Vec::new(), Sum::default());
+    while let Some(done) = tasks.join_next().await {
+        let (caller, samples) = done.map_err(died)??;
+        back.push(caller);
+        sum.samples.extend(samples);
+    }
+    back.sort_by_key(|caller| caller.place);
+    if let Some(end) = end.get() {
+        sum.time = end.at.saturating_duration_since(begun.at);
+        sum.server = end.server.saturating_sub(begun.server);
+        sum.client = end.client.saturating_sub(begun.client);
+    }
+    Ok((back, sum))
+}
+
+/// When a phase is over.
+#[derive(Debug)]
+struct Stop {
+    end: End,
+    left: Duration,
+    pid: u32,
+}
+
+impl Stop {
+    fn is_over(&self) -> bool {
+        self.end.get().is_some()
+    }
+
+    /// Ends the phase, unless somebody has.
+    fn end(&self) -> Result<(), Fault> {
+        if !self.is_over() {
+            // An error means that somebody was faster.
+            let _ = self.end.set(Moment::now(self.pid)?);
+        }
+        Ok(())
+    }
+}
+
+async fn call_all(
+    mut caller: Caller,
+    bodies: Vec<Bytes>,
+    outcome: &'static str,
+    stop: Stop,
+) -> Result<(Caller, Samples), Fault> {
+    let (begun, mut samples) = (Instant::now(), Samples::default());
+    for body in bodies {
+        let sent = Instant::now();
+        let answer = caller.connection.call(body).await?;
+        let time = sent.elapsed();
+        if outcome != DUPLICATE {
+            expect(&answer, outcome)?;
+        } else if !is_duplicate(&answer) {
+            return Err(Fault::Run("a repeated call was not answered as a duplicate".to_owned()));
+        }
+        if !stop.is_over() {
+            samples.push(time);
+            if begun.elapsed() >= stop.left {
+                stop.end()?;
+            }
+        }
+    }
+    stop.end()?;
+    Ok((caller, samples))
+}

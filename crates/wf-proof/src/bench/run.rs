@@ -1,0 +1,147 @@
+//! The program `wf-bench`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use super::load::{self, Measured, Plan};
+use super::samples::Quantiles;
+use super::work::procedures_below;
+use crate::fault::Fault;
+use crate::harness::server::{Launch, Server};
+
+/// Measures the built server beside its floors.
+#[derive(Debug, Parser)]
+#[command(name = "wf-bench", version)]
+pub struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Durable steps of so many callers on one server
+    Load(LoadArguments),
+}
+
+#[derive(Debug, Args)]
+struct LoadArguments {
+    /// The built server
+    #[arg(long, value_name = "FILE")]
+    server: PathBuf,
+    /// Callers, each with a connection of its own
+    #[arg(long, default_value_t = 64)]
+    callers: usize,
+    /// How long steps are measured; starting and finishing workflows comes on top
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
+    seconds: f64,
+    /// Database [default: a new one in a temporary folder]
+    #[arg(long, value_name = "FILE")]
+    database: Option<PathBuf>,
+    /// Send every step a second time, and measure those apart
+    #[arg(long)]
+    replays: bool,
+    /// Only print the process id of the server and wait for a key before the load, to attach a profiler
+    #[arg(long)]
+    wait: bool,
+}
+
+/// Does what the arguments ask for.
+///
+/// # Errors
+/// When something could not be measured.
+pub fn run(arguments: &Arguments) -> Result<(), Fault> {
+    // One thread for all callers: two would take more of the machine from the server, not load it more.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Fault::io("starting the runtime"))?;
+    match &arguments.what {
+        What::Load(asked) => runtime.block_on(one_load(asked)),
+    }
+}
+
+async fn one_load(asked: &LoadArguments) -> Result<(), Fault> {
+    let folder = tempfile::Builder::new()
+        .prefix("wf-bench-")
+        .tempdir()
+        .map_err(Fault::io("a temporary folder"))?;
+    let server = serve(&asked.server, folder.path(), asked.database.as_deref())?;
+    say(&format!("server {} (process {})", server.address(), server.id()));
+    if asked.wait {
+        say("press Enter to begin");
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).map_err(Fault::io("waiting for Enter"))?;
+    }
+    let plan = Plan {
+        address: server.address(),
+        pid: server.id(),
+        callers: asked.callers,
+        time: duration(asked.seconds)?,
+        replays: asked.replays,
+    };
+    let measured = load::steps(&plan).await?;
+    print(&measured);
+    server.stop().map(|_| ())
+}
+
+/// Starts the server with the bench's procedure, as users start it.
+///
+/// # Errors
+/// When it does not start.
+pub fn serve(program: &Path, folder: &Path, database: Option<&Path>) -> Result<Server, Fault> {
+    let procedures = procedures_below(folder)?;
+    let program = absolute(program)?;
+    let mut launch = Launch::new(&program, folder);
+    launch.arguments = vec!["--procedures".to_owned(), procedures.display().to_string()];
+    if let Some(database) = database {
+        launch.arguments.push("--database".to_owned());
+        launch.arguments.push(absolute(database)?.display().to_string());
+    }
+    Server::start(&launch)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Fault> {
+    std::path::absolute(path).map_err(Fault::io(format!("finding {}", path.display())))
+}
+
+fn duration(seconds: f64) -> Result<Duration, Fault> {
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|error| Fault::Run(format!("{seconds} seconds: {error}")))
+}
+
+fn print(measured: &Measured) {
+    let times = |name: &str, q: &Quantiles| {
+        say(&format!(
+            "{name:<9} p50 {:.0} µs, p90 {:.0}, p99 {:.0}, p999 {:.0} ({} calls)",
+            q.p50_us, q.p90_us, q.p99_us, q.p999_us, q.count
+        ));
+    };
+    say(&format!("{} callers: {:.0} steps/s", measured.callers, measured.rate));
+    times("times", &measured.times);
+    if let Some(replays) = &measured.replays {
+        times("replays", replays);
+    }
+    say(&format!(
+        "processor server {:.1} µs a call, callers {:.1} µs a call",
+        measured.server_cpu_us, measured.client_cpu_us
+    ));
+    say(&format!(
+        "memory    server {:.1} MB, at most {:.1} MB",
+        megabytes(measured.resident),
+        megabytes(measured.resident_most)
+    ));
+}
+
+/// Of bytes; 1 MB is 1,000,000 bytes.
+#[expect(clippy::cast_precision_loss, reason = "memory of a process is far below 2^52 bytes")]
+#[must_use]
+pub fn megabytes(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
+#[expect(clippy::print_stdout, reason = "a command line tool reports on its standard output")]
+pub(super) fn say(line: &str) {
+    println!("{line}");
+}

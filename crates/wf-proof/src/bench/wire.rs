@@ -1,0 +1,72 @@
+//! One caller's connection of a load: bodies are written beforehand and answers looked at as bytes, because the caller
+//! takes its processor time from the machine that the server runs on. Errors end the run: a load that loses calls
+//! measures something else.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HOST};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use crate::fault::Fault;
+
+/// A connection that is kept.
+#[derive(Debug)]
+pub struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    headers: HeaderMap,
+}
+
+impl Connection {
+    /// Connects.
+    ///
+    /// # Errors
+    /// When nobody answers there.
+    pub async fn open(address: SocketAddr) -> Result<Self, Fault> {
+        let stream = TcpStream::connect(address).await.map_err(Fault::io("connecting"))?;
+        stream.set_nodelay(true).map_err(Fault::io("connecting"))?;
+        let (sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|error| lost(&error))?;
+        tokio::spawn(connection);
+        let host = HeaderValue::from_str(&address.to_string())
+            .map_err(|error| Fault::Run(format!("the address is no host: {error}")))?;
+        let headers = HeaderMap::from_iter([
+            (HOST, host),
+            (CONTENT_TYPE, HeaderValue::from_static("application/json")),
+            (ACCEPT, HeaderValue::from_static("application/json, text/event-stream")),
+            (
+                http::HeaderName::from_static("mcp-protocol-version"),
+                HeaderValue::from_static("2025-11-25"),
+            ),
+        ]);
+        Ok(Self { sender, headers })
+    }
+
+    /// One call; the body of the answer.
+    ///
+    /// # Errors
+    /// When the connection breaks or the status is not 200.
+    pub async fn call(&mut self, body: Bytes) -> Result<Bytes, Fault> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = Uri::from_static("/mcp");
+        *request.headers_mut() = self.headers.clone();
+        self.sender.ready().await.map_err(|error| lost(&error))?;
+        let answer = self.sender.send_request(request).await.map_err(|error| lost(&error))?;
+        let status = answer.status();
+        let body = answer.into_body().collect().await.map_err(|error| lost(&error))?.to_bytes();
+        if status == StatusCode::OK {
+            return Ok(body);
+        }
+        let said: String = String::from_utf8_lossy(&body).chars().take(300).collect();
+        Err(Fault::Run(format!("a call was answered with {status}: {said}")))
+    }
+}
+
+fn lost(error: &hyper::Error) -> Fault {
+    Fault::Run(format!("a connection of the load broke: {error}"))
+}

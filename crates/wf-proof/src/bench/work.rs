@@ -1,0 +1,149 @@
+//! The calls of a load: rounds of the procedure `bench-round`, whose steps are what is measured.
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use crate::bench::wire::Connection;
+use crate::fault::Fault;
+use crate::harness::client::request_body;
+
+/// The procedure; the folder that holds it is given to the server.
+pub const PROCEDURE: &str = include_str!("../../procedures/bench-round.yaml");
+
+/// Its steps.
+pub const STEPS: usize = 12;
+
+/// Workflows that may be open at once; one principal may own 100 (docs/limits.md).
+pub const OPEN_MAX: usize = 96;
+
+/// Puts the procedure into a new folder below this one, for `serve --procedures`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn procedures_below(folder: &Path) -> Result<PathBuf, Fault> {
+    let procedures = folder.join("procedures");
+    std::fs::create_dir_all(&procedures).map_err(Fault::io("the folder of procedures"))?;
+    std::fs::write(procedures.join("bench-round.yaml"), PROCEDURE)
+        .map_err(Fault::io("the procedure"))?;
+    Ok(procedures)
+}
+
+/// Names for workflows and keys that no other round of the same database uses.
+#[derive(Debug, Clone)]
+pub struct Names {
+    run: String,
+    next: u64,
+}
+
+impl Names {
+    /// New ones.
+    ///
+    /// # Errors
+    /// When the system has no randomness.
+    pub fn new() -> Result<Self, Fault> {
+        let run = getrandom::u32().map_err(|e| Fault::Run(format!("no randomness: {e}")))?;
+        Ok(Self { run: format!("{run:08x}"), next: 0 })
+    }
+
+    /// A key for a call.
+    pub fn key(&mut self) -> String {
+        self.next += 1;
+        format!("bench-{}-{:08}", self.run, self.next)
+    }
+}
+
+/// A workflow that was started, with the bodies of all its steps.
+#[derive(Debug, Clone)]
+pub struct Round {
+    /// Its id.
+    pub id: String,
+    /// One `submit_step` each, in order, with fresh keys.
+    pub steps: Vec<Bytes>,
+    finish: Bytes,
+}
+
+impl Round {
+    /// Starts a workflow on this unit and writes the calls for the rest of it.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub async fn start(
+        connection: &mut Connection,
+        unit: usize,
+        names: &mut Names,
+    ) -> Result<Self, Fault> {
+        let arguments = object(json!({
+            "procedure_id": "bench-round",
+            "assets": { "unit": format!("UNIT-{unit}") },
+            "idempotency_key": names.key(),
+        }));
+        let answer = connection.call(request_body("start_workflow", &arguments)).await?;
+        let parsed: Value = serde_json::from_slice(&answer).unwrap_or_default();
+        let id = parsed.pointer("/result/structuredContent/workflow/id").and_then(Value::as_str);
+        let id = id.ok_or_else(|| unexpected("start_workflow", &answer))?.to_owned();
+        expect(&answer, "started")?;
+        let steps = (1..=STEPS)
+            .map(|n| {
+                let arguments = object(json!({
+                    "workflow_id": id, "step_id": format!("reading_{n:02}"), "value": "4.2",
+                    "idempotency_key": names.key(),
+                }));
+                request_body("submit_step", &arguments)
+            })
+            .collect();
+        let arguments = object(json!({
+            "workflow_id": id, "result": "done", "idempotency_key": names.key(),
+        }));
+        let finish = request_body("finish_workflow", &arguments);
+        Ok(Self { id, steps, finish })
+    }
+
+    /// Finishes it, so that its unit is free again.
+    ///
+    /// # Errors
+    /// When it is not finished.
+    pub async fn finish(&self, connection: &mut Connection) -> Result<(), Fault> {
+        let answer = connection.call(self.finish.clone()).await?;
+        expect(&answer, "finished")
+    }
+}
+
+/// Looks for this outcome in the structured content.
+///
+/// # Errors
+/// When another one is there.
+pub fn expect(answer: &[u8], outcome: &str) -> Result<(), Fault> {
+    const MEMBER: &[u8] = b"\"outcome\":\"";
+    // The structured content is at the end, and the same text in `content` has escaped quotes.
+    let found = answer.windows(MEMBER.len()).rposition(|window| window == MEMBER);
+    let said = found.and_then(|at| answer.get(at + MEMBER.len()..));
+    if said.is_some_and(|said| {
+        said.strip_prefix(outcome.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'"'))
+    }) {
+        return Ok(());
+    }
+    Err(unexpected(outcome, answer))
+}
+
+/// Is this the answer to a repeated call?
+#[must_use]
+pub fn is_duplicate(answer: &[u8]) -> bool {
+    const MEMBER: &[u8] = b"\"duplicate\":true";
+    answer.windows(MEMBER.len()).any(|window| window == MEMBER)
+}
+
+fn unexpected(wanted: &str, answer: &[u8]) -> Fault {
+    let said: String = String::from_utf8_lossy(answer).chars().take(600).collect();
+    Fault::Run(format!("not the answer that the load expects ({wanted}): {said}"))
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Map::new()
+        }
+    }
+}
