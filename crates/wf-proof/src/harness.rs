@@ -1,7 +1,10 @@
 //! What every bench uses: [`server`] (a process of the built binary), [`client`] (one caller's connection), [`record`]
-//! (what callers saw), [`audit`] (what is wrong with the database that a run left).
+//! (what callers saw), [`workload`] (callers at work), [`gate`] (tells them whether the server is there), [`audit`] (what
+//! is wrong with the database that a run left).
 
 pub mod audit;
 pub mod client;
+pub mod gate;
 pub mod record;
 pub mod server;
+pub mod workload;

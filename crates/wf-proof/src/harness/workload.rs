@@ -1,0 +1,239 @@
+//! Callers that work one pump inspection after another, against a server that may vanish and come back.
+//!
+//! They start on assets of their own and on contended ones, submit, confirm what was read back, correct, skip, report
+//! problems, decide on blocks, finish or give up; now and then they repeat a call, send a used key with another payload,
+//! read, or carry on with somebody else's work. Everything random follows from the seed of the [`Plan`]. They judge
+//! nothing: every attempt goes into the recorder, and the audit judges.
+//!
+//! Files: [`caller`](self) is one caller and how it makes a call, `work` what it does next, `values` what a person answers.
+
+mod caller;
+mod values;
+mod work;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use wf_testkit::audit::history::{Attempt, Outcome};
+
+use super::client::Client;
+use super::gate::Gate;
+use super::record::Recorder;
+use crate::fault::Fault;
+
+use caller::Caller;
+
+/// What a caller does about a call whose outcome it does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// Waits for the server and sends the same call again, with the same key, until it knows.
+    Settle,
+    /// Leaves it unknown and goes on with what the server says the workflow is like.
+    Leave,
+}
+
+/// What the callers do.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// How many there are.
+    pub callers: u32,
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// What they do about unknown outcomes.
+    pub unknown: Unknown,
+    /// Half of the starts are on one of so many assets; the other half on an asset of its own.
+    pub contended: u32,
+    /// How long a call may be repeated before it is left unknown after all.
+    pub patience: Duration,
+}
+
+impl Plan {
+    /// So many callers that settle what they do not know, four contended assets, two minutes of patience.
+    #[must_use]
+    pub fn new(callers: u32, seed: u64) -> Self {
+        Self {
+            callers,
+            seed,
+            unknown: Unknown::Settle,
+            contended: 4,
+            patience: Duration::from_secs(120),
+        }
+    }
+}
+
+/// What the callers are to do now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Work,
+    /// Bring the call in hand to its end, then stop.
+    Finish,
+    /// Stop now; what is in flight stays unknown.
+    Leave,
+}
+
+/// Callers at work, on threads of their own. Dropping it leaves what is in flight unknown, as [`Workload::leave`] does.
+#[derive(Debug)]
+pub struct Workload {
+    // Declared before the runtime: aborted by its drop, and that needs a runtime.
+    callers: JoinSet<()>,
+    phase: watch::Sender<Phase>,
+    acknowledged: Arc<AtomicU64>,
+    runtime: Runtime,
+}
+
+impl Workload {
+    /// Starts the callers; they wait while the gate is closed. Keys are unique within a recorder: use one recorder for
+    /// all workloads on one database.
+    ///
+    /// # Errors
+    /// When the system gives no threads.
+    pub fn start(plan: &Plan, gate: &Gate, recorder: &Arc<Recorder>) -> Result<Self, Fault> {
+        let runtime = runtime()?;
+        let phase = watch::Sender::new(Phase::Work);
+        let acknowledged = Arc::<AtomicU64>::default();
+        let mut callers = JoinSet::new();
+        for number in 0..plan.callers {
+            let caller = Caller::new(
+                plan,
+                number,
+                gate.clone(),
+                phase.subscribe(),
+                Arc::clone(recorder),
+                Arc::clone(&acknowledged),
+            );
+            callers.spawn_on(caller.run(), runtime.handle());
+        }
+        Ok(Self { callers, phase, acknowledged, runtime })
+    }
+
+    /// Calls that something was recorded for, as far as the callers know; each key once.
+    #[must_use]
+    pub fn acknowledged(&self) -> u64 {
+        self.acknowledged.load(Ordering::Relaxed)
+    }
+
+    /// Lets every caller finish the call in hand, and waits for them: the server must be there, or come back.
+    ///
+    /// # Errors
+    /// When a caller broke.
+    pub fn finish(self) -> Result<(), Fault> {
+        self.end(Phase::Finish)
+    }
+
+    /// Ends the callers now. Calls in flight stay unknown.
+    ///
+    /// # Errors
+    /// When a caller broke.
+    pub fn leave(self) -> Result<(), Fault> {
+        self.end(Phase::Leave)
+    }
+
+    fn end(mut self, how: Phase) -> Result<(), Fault> {
+        self.phase.send_replace(how);
+        self.runtime.block_on(async {
+            while let Some(ended) = self.callers.join_next().await {
+                ended.map_err(|error| Fault::Run(format!("a caller broke: {error}")))?;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn runtime() -> Result<Runtime, Fault> {
+    Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(Fault::io("the threads of the callers"))
+}
+
+/// True if the outcome says what became of the call: done, or refused for good. An answer that asks for the same call
+/// again says neither.
+#[must_use]
+pub fn is_definite(outcome: &Outcome) -> bool {
+    outcome.result().is_some_and(|result| is_definite_result(&result))
+}
+
+fn is_definite_result(result: &Value) -> bool {
+    result.pointer("/error/retry").and_then(Value::as_str) != Some("same_call")
+}
+
+/// True if the result of a tool that writes says that something was recorded under the key of the call.
+#[must_use]
+pub fn is_recorded(result: &Value) -> bool {
+    let outcome = result.get("outcome").and_then(Value::as_str).unwrap_or_default();
+    result.get("ok") == Some(&Value::Bool(true))
+        && !matches!(outcome, "needs_confirmation" | "needs_input" | "joined")
+}
+
+/// The last attempt of every call that is not known to be done or refused, in the order of the calls.
+#[must_use]
+pub fn unknown(attempts: &[Attempt]) -> Vec<Attempt> {
+    let mut last: BTreeMap<u64, &Attempt> = BTreeMap::new();
+    for attempt in attempts {
+        let newest = last.entry(attempt.call).or_insert(attempt);
+        if newest.sent_ns < attempt.sent_ns {
+            *newest = attempt;
+        }
+    }
+    last.into_values()
+        .filter(|attempt| {
+            attempt.arguments.contains_key("idempotency_key") && !is_definite(&attempt.outcome)
+        })
+        .cloned()
+        .collect()
+}
+
+/// Sends every call whose outcome is unknown again, with its key, until it is known. For after the callers are gone; the
+/// server must be up. Answers how many calls there were, and how many of them turn out to have been done before.
+///
+/// # Errors
+/// When a call does not become definite within the patience.
+pub fn resolve(gate: &Gate, recorder: &Recorder, patience: Duration) -> Result<Resolved, Fault> {
+    let open = unknown(&recorder.attempts());
+    runtime()?.block_on(async {
+        let mut resolved = Resolved { calls: open.len(), done_before: 0 };
+        for attempt in open {
+            let work = again(gate, recorder, &attempt);
+            let result = tokio::time::timeout(patience, work).await.map_err(|_| {
+                Fault::Run(format!("call {} of {} stays unknown", attempt.call, attempt.tool))
+            })?;
+            let before =
+                is_recorded(&result) && result.get("duplicate") == Some(&Value::Bool(true));
+            resolved.done_before += usize::from(before);
+        }
+        Ok(resolved)
+    })
+}
+
+/// What [`resolve`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resolved {
+    /// Calls whose outcome was unknown.
+    pub calls: usize,
+    /// Those of them that had been committed without being acknowledged.
+    pub done_before: usize,
+}
+
+/// Repeats one call until it is definite; the result.
+async fn again(gate: &Gate, recorder: &Recorder, open: &Attempt) -> Value {
+    let mut pause = caller::PAUSE_MIN;
+    loop {
+        let mut client = Client::new(gate.wait().await);
+        let sent_ns = recorder.now_ns();
+        let outcome = client.call(&open.tool, &open.arguments).await;
+        let result = outcome.result().filter(is_definite_result);
+        recorder.keep(Attempt { sent_ns, over_ns: recorder.now_ns(), outcome, ..open.clone() });
+        if let Some(result) = result {
+            return result;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(caller::PAUSE_MAX);
+    }
+}
