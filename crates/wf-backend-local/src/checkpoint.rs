@@ -12,6 +12,7 @@ use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::connection::{int, open_writing};
+use crate::failpoint;
 use crate::fault::Trouble;
 use crate::place::size;
 use crate::shared::Shared;
@@ -22,12 +23,14 @@ const TRUNCATE_WAIT: &str = "PRAGMA busy_timeout = 250";
 
 /// Cuts the log back to nothing, if nobody reads from it.
 pub(crate) async fn truncate(conn: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    failpoint::hit(failpoint::CHECKPOINT)?;
     // Answers (busy, frames, frames carried over); being busy is no error.
     int(conn, "PRAGMA wal_checkpoint(TRUNCATE)").await?;
     Ok(())
 }
 
 async fn passive(conn: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    failpoint::hit(failpoint::CHECKPOINT)?;
     int(conn, "PRAGMA wal_checkpoint(PASSIVE)").await?;
     Ok(())
 }

@@ -15,6 +15,7 @@ mod checkpoint;
 mod codec;
 mod config;
 mod connection;
+mod failpoint;
 mod fault;
 mod open;
 mod place;

@@ -6,6 +6,7 @@
 use sqlx::{Connection as _, SqliteConnection};
 
 use crate::connection::int;
+use crate::failpoint;
 
 /// `application_id` of our files: `CHKP` in ASCII.
 pub(crate) const APPLICATION_ID: i64 = 0x4348_4B50;
@@ -74,6 +75,7 @@ pub(crate) async fn apply(
             continue;
         }
         sqlx::raw_sql(migration.sql).execute(&mut *tx).await?;
+        failpoint::hit(failpoint::MIGRATION)?;
         let marks = format!(
             "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {};",
             migration.version

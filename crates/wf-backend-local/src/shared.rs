@@ -18,7 +18,7 @@ pub(crate) struct Shared {
     pub(crate) health: Health,
     /// Faults that a test asked for.
     #[cfg(test)]
-    pub(crate) failpoints: crate::writer::failpoint::Failpoints,
+    pub(crate) sabotage: crate::writer::sabotage::Sabotage,
 }
 
 impl Shared {
@@ -29,7 +29,7 @@ impl Shared {
             footprint,
             health: Health::default(),
             #[cfg(test)]
-            failpoints: crate::writer::failpoint::Failpoints::default(),
+            sabotage: crate::writer::sabotage::Sabotage::default(),
         }
     }
 

@@ -17,10 +17,10 @@
 //! [`apply`] and [`write`] (a batch of commits), [`tasks`] (all other writes).
 
 pub(crate) mod apply;
-#[cfg(test)]
-pub(crate) mod failpoint;
 pub(crate) mod job;
 pub(crate) mod judge;
+#[cfg(test)]
+pub(crate) mod sabotage;
 pub(crate) mod sheet;
 pub(crate) mod statements;
 pub(crate) mod tasks;
@@ -33,6 +33,7 @@ use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 use crate::connection;
+use crate::failpoint;
 use crate::fault::{Failure, Trouble};
 use crate::place::Footprint;
 use crate::shared::Shared;
@@ -178,14 +179,23 @@ impl Writer {
         jobs: &[Job],
     ) -> Result<Vec<Answer>, Failure> {
         #[cfg(test)]
-        self.shared.failpoints.before(conn).await;
+        self.shared.sabotage.before(conn).await;
+        failpoint::hit(failpoint::BEGIN_BEFORE).map_err(Failure::before_commit)?;
         let mut tx = conn.begin_with("BEGIN IMMEDIATE").await.map_err(Failure::before_commit)?;
+        failpoint::hit(failpoint::BEGIN_AFTER).map_err(Failure::before_commit)?;
         let answers = apply::apply(&mut tx, jobs, &mut self.sql).await?;
         #[cfg(test)]
-        self.shared.failpoints.in_transaction();
+        self.shared.sabotage.in_transaction();
+        failpoint::hit(failpoint::COMMIT_BEFORE).map_err(Failure::before_commit)?;
+        #[cfg(feature = "failpoints")]
+        if failpoint::is_asked(failpoint::COMMIT_NEVER) {
+            tx.rollback().await.map_err(Failure::before_commit)?;
+            return Ok(answers);
+        }
         tx.commit().await.map_err(Failure::at_commit)?;
         #[cfg(test)]
-        self.shared.failpoints.after_commit();
+        self.shared.sabotage.after_commit();
+        failpoint::hit(failpoint::COMMIT_AFTER).map_err(Failure::at_commit)?;
         Ok(answers)
     }
 

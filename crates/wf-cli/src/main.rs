@@ -24,6 +24,8 @@ use clap::Parser as _;
 use exit::{Exit, Failure};
 
 fn main() -> ExitCode {
+    #[cfg(feature = "failpoints")]
+    let _asked = fail::FailScenario::setup();
     let cli = args::Cli::parse();
     let done = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -23,6 +23,7 @@ use wf_core::models::Principal;
 use wf_core::state_machine::Rejection;
 
 use crate::exchange::{Deadlines, InFlight, RequestId, RequestSpan};
+use crate::failpoint;
 use crate::telemetry;
 use crate::tools::{self, LISTED, Spec, VERSIONS};
 use crate::wire::arguments::{self, Asked};
@@ -105,7 +106,10 @@ impl Handler {
         let Caller { principal, request_id, span, deadlines, place } = caller;
         let (engine, its_meta) = (Arc::clone(&self.engine), meta.clone());
         let work = async move {
-            let reply = ask(&engine, &principal, &asked, &its_meta).await;
+            let mut reply = ask(&engine, &principal, &asked, &its_meta).await;
+            if failpoint::hit(failpoint::ANSWER) {
+                reply = engine.internal("asked for", &its_meta);
+            }
             drop(place);
             reply
         };

@@ -16,6 +16,7 @@ pub mod auth;
 mod body;
 pub mod config;
 mod exchange;
+mod failpoint;
 mod fault;
 mod front;
 mod guard;

@@ -19,6 +19,7 @@ use wf_core::engine::Engine;
 use crate::accept::Acceptor;
 use crate::auth::{Authenticator, Nobody};
 use crate::config::HttpConfig;
+use crate::failpoint;
 use crate::front::Front;
 use crate::layers::hosts::Hosts;
 use crate::layers::trace::RequestIds;
@@ -178,6 +179,7 @@ impl Server {
         let deadline = Instant::now() + config.shutdown_grace;
         parts.answers.draining.store(true, Ordering::Release);
         tracing::info!(grace = ?config.shutdown_grace, "shutting down");
+        failpoint::hit(failpoint::DRAIN);
         // A closed channel means that every acceptor is gone already.
         let _ = stop.send(Some(deadline));
         while acceptors.join_next().await.is_some() {}

@@ -6,7 +6,7 @@ use wf_core::ports::{CommitError, Conflict, StorageBackendPort as _};
 
 use super::{config, is_there, open, soon, start};
 use crate::connection;
-use crate::writer::failpoint::Fault;
+use crate::writer::sabotage::Fault;
 
 /// The trap itself: after one failed COMMIT the driver believes that it still is in a transaction.
 #[tokio::test]
@@ -30,7 +30,7 @@ async fn poisoned_connection_after_failed_commit_is_replaced() {
     let store = open(&dir).await;
     store.commit(start(1).build()).await.unwrap();
 
-    store.shared().failpoints.push(Fault::CommitFails);
+    store.shared().sabotage.push(Fault::CommitFails);
     let lost = start(2).build();
     let error = store.commit(lost.clone()).await.unwrap_err();
     assert!(matches!(error, CommitError::Ambiguous { .. }), "{error:?}");
@@ -55,7 +55,7 @@ async fn failed_commit_makes_the_whole_batch_ambiguous() {
         waiting.push(send(&store, commit.build()));
         soon("it waits in the queue", async || store.queue_depth() == n + 1).await;
     }
-    store.shared().failpoints.push(Fault::CommitFails);
+    store.shared().sabotage.push(Fault::CommitFails);
     drop(foreign);
     plug.await.unwrap().unwrap();
     for one in waiting {
@@ -75,7 +75,7 @@ async fn disk_full_then_freed_recovers() {
     let first = start(1).build();
     store.commit(first.clone()).await.unwrap();
 
-    store.shared().failpoints.push(Fault::PagesMax(1));
+    store.shared().sabotage.push(Fault::PagesMax(1));
     let big = start(2).note(&"x".repeat(50_000)).build();
     let error = store.commit(big.clone()).await.unwrap_err();
     assert!(
@@ -100,7 +100,7 @@ async fn panic_of_the_writer_leaves_no_zombie() {
     for (n, fault, applied) in
         [(1, Fault::PanicBeforeCommit, false), (2, Fault::PanicAfterCommit, true)]
     {
-        store.shared().failpoints.push(fault);
+        store.shared().sabotage.push(fault);
         let commit = start(n).build();
         let error = store.commit(commit.clone()).await.unwrap_err();
         assert!(matches!(error, CommitError::Ambiguous { .. }), "{error:?}");
@@ -219,9 +219,9 @@ fn send(store: &crate::LocalStore, commit: wf_core::ports::Commit) -> Sent {
 /// Sends workflow 1 to a store whose lock is held. When this returns, the writer waits for the lock with only that one
 /// in hand, so all that is sent from then on goes into the next batch.
 async fn plug(store: &crate::LocalStore) -> Sent {
-    let begun = store.shared().failpoints.begun();
+    let begun = store.shared().sabotage.begun();
     let sent = send(store, start(1).build());
-    soon("the first one waits for the lock", async || store.shared().failpoints.begun() > begun)
+    soon("the first one waits for the lock", async || store.shared().sabotage.begun() > begun)
         .await;
     sent
 }

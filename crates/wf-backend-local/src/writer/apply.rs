@@ -10,6 +10,7 @@ use super::{tasks, write};
 use crate::codec::Placement;
 use crate::codec::decode::{self, Columns, Read, unsigned};
 use crate::codec::encode::Prepared;
+use crate::failpoint;
 use crate::fault::{Failure, Trouble, unreadable};
 use crate::schema;
 
@@ -74,6 +75,7 @@ async fn commit_all(
         .map(|(commit, places)| Answer::Commit(world.take(commit, places)))
         .collect();
     if !world.accepted.is_empty() {
+        failpoint::hit(failpoint::WRITE).map_err(Failure::before_commit)?;
         let script = write::write(&world, &wanted, cache);
         script.run(conn, commits.len() == 1).await.map_err(Failure::before_commit)?;
     }

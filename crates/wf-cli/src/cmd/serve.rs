@@ -74,6 +74,10 @@ pub(crate) async fn run(
     // Before anything is opened, so that an early signal ends politely too.
     let signals = Signals::listen()?;
     telemetry::start(&accepted.log, accepted.format)?;
+    #[cfg(feature = "failpoints")]
+    tracing::warn!(
+        "this server is built for tests: it can be made to fail by the variable FAILPOINTS"
+    );
     serve(&accepted, signals, output).await
 }
 

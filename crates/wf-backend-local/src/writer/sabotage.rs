@@ -1,4 +1,5 @@
-//! Faults that unit tests ask the writer for. Not compiled into the crate otherwise.
+//! Faults that unit tests of this crate ask the writer of one store for; not compiled into the crate otherwise. Some are
+//! SQLite's own. Places where a whole process can be made to fail are `crate::failpoint`.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,13 +22,13 @@ pub(crate) enum Fault {
 
 /// Faults to come, one per transaction.
 #[derive(Debug, Default)]
-pub(crate) struct Failpoints {
+pub(crate) struct Sabotage {
     queue: Mutex<VecDeque<Fault>>,
     now: Mutex<Option<Fault>>,
     begun: AtomicUsize,
 }
 
-impl Failpoints {
+impl Sabotage {
     /// Asks for a fault.
     pub(crate) fn push(&self, fault: Fault) {
         lock(&self.queue).push_back(fault);

@@ -1,0 +1,48 @@
+//! Places where a build for tests can be made to fail, with the feature `failpoints`; a release build has nothing here.
+//!
+//! A whole process is asked through the environment, `FAILPOINTS="commit.after=7*off->1*return(abort)"`, as the crate
+//! `fail` reads it: `panic`, `sleep(MS)`, `return(abort)` (the process ends at once) and `return` (the place reports an
+//! error). What unit tests ask of one store is another thing: `writer::sabotage`.
+
+/// Every place: before and after BEGIN, with the conditions judged and nothing written, before and after COMMIT, before
+/// the log is carried over, and in a migration between its statements and its version.
+pub(crate) const BEGIN_BEFORE: &str = "begin.before";
+pub(crate) const BEGIN_AFTER: &str = "begin.after";
+pub(crate) const WRITE: &str = "write";
+pub(crate) const COMMIT_BEFORE: &str = "commit.before";
+pub(crate) const COMMIT_AFTER: &str = "commit.after";
+pub(crate) const CHECKPOINT: &str = "checkpoint";
+pub(crate) const MIGRATION: &str = "migration";
+
+/// Not a fault to survive but a lie to be found out, for the negative control of a bench: the batch is answered as if
+/// it were committed, and rolled back.
+#[cfg(feature = "failpoints")]
+pub(crate) const COMMIT_NEVER: &str = "commit.never";
+
+/// Fails here if it was asked for.
+#[cfg(feature = "failpoints")]
+pub(crate) fn hit(place: &'static str) -> Result<(), sqlx::Error> {
+    if is_asked(place) {
+        return Err(sqlx::Error::Io(std::io::Error::other(format!("asked for at {place}"))));
+    }
+    Ok(())
+}
+
+/// True if the place is to report an error; panics, waits or ends the process if that was asked for.
+#[cfg(feature = "failpoints")]
+pub(crate) fn is_asked(place: &'static str) -> bool {
+    fail::fail_point!(place, |how: Option<String>| {
+        if how.as_deref() == Some("abort") {
+            std::process::abort();
+        }
+        true
+    });
+    false
+}
+
+/// Nothing, in a build without the feature.
+#[cfg(not(feature = "failpoints"))]
+#[expect(clippy::unnecessary_wraps, reason = "it fails in a build for tests")]
+pub(crate) const fn hit(_place: &'static str) -> Result<(), sqlx::Error> {
+    Ok(())
+}
