@@ -145,6 +145,14 @@ pub(super) const TABLE: &[Member] = &[
         never_direct: &[STORES, CLOUD, &["rmcp*"]],
         never_reached: &[],
     },
+    // Loaded into a server by the linker, so nothing can import it.
+    Member {
+        name: "wf-diskfault",
+        normal: &[],
+        dev: &[],
+        never_direct: &[IMPURE, STORES, CLOUD, WEB],
+        never_reached: &[IMPURE, STORES, CLOUD, WEB],
+    },
     Member {
         name: "wf-proof",
         // It looks at the store of a server that it broke; the server itself it starts as a process.
