@@ -17,12 +17,29 @@ impl ClockPort for SystemClock {
     fn now(&self) -> Timestamp {
         let since =
             SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        Timestamp::from_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+        let now = Timestamp::from_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
+        #[cfg(feature = "failpoints")]
+        let now = now.plus_ms(moved_ms());
+        now
     }
 
     fn sleep(&self, ms: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(tokio::time::sleep(Duration::from_millis(ms)))
     }
+}
+
+/// By how much the failpoint `clock` moves the clock: `clock=return(FILE)` names a file that holds milliseconds, read
+/// anew each time, so that a clock may step while a server runs. None when the file is not there or holds no number.
+#[cfg(feature = "failpoints")]
+fn moved_ms() -> i64 {
+    let moved = || {
+        fail::fail_point!("clock", |file| {
+            let text = std::fs::read_to_string(file?).ok()?;
+            text.trim().parse::<i64>().ok()
+        });
+        None
+    };
+    moved().unwrap_or(0)
 }
 
 /// Ids from the operating system's randomness.
