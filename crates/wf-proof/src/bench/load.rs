@@ -203,13 +203,13 @@ where
     }
     let mut back = Vec::new();
     while let Some(done) = tasks.join_next().await {
-        back.push(done.map_err(died)??);
+        back.push(done.map_err(|error| died(&error))??);
     }
     back.sort_by_key(|caller| caller.place);
     Ok(back)
 }
 
-fn died(error: tokio::task::JoinError) -> Fault {
+fn died(error: &tokio::task::JoinError) -> Fault {
     Fault::Run(format!("a caller died: {error}"))
 }
 
@@ -255,7 +255,7 @@ async fn phase(
     gate.wait().await;
     let (mut back, mut sum) = (Vec::new(), Sum::default());
     while let Some(done) = tasks.join_next().await {
-        let (caller, samples) = done.map_err(died)??;
+        let (caller, samples) = done.map_err(|error| died(&error))??;
         back.push(caller);
         sum.samples.extend(samples);
     }

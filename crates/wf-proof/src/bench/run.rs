@@ -1,15 +1,15 @@
 //! The program `wf-bench`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::contenders::{Contenders, serve, temporary};
+use super::echo;
 use super::load::{self, Measured, Plan};
 use super::samples::Quantiles;
-use super::work::procedures_below;
 use crate::fault::Fault;
-use crate::harness::server::{Launch, Server};
 
 /// Measures the built server beside its floors.
 #[derive(Debug, Parser)]
@@ -23,6 +23,27 @@ pub struct Arguments {
 enum What {
     /// Durable steps of so many callers on one server
     Load(LoadArguments),
+    /// What the machine can do at most: raw SQLite, bare HTTP; and what a user would write instead, in Python
+    Floors(FloorsArguments),
+    /// The echo of the floors, as a process of its own
+    #[command(hide = true)]
+    Echo {
+        /// The body of every answer
+        answer: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+struct FloorsArguments {
+    /// The built server; its rows and answers are the measure
+    #[arg(long, value_name = "FILE")]
+    server: PathBuf,
+    /// The Python of the peer's environment, which `cargo xtask bench` makes
+    #[arg(long, value_name = "FILE")]
+    python: Option<PathBuf>,
+    /// How long each is measured
+    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
+    seconds: f64,
 }
 
 #[derive(Debug, Args)]
@@ -52,6 +73,10 @@ struct LoadArguments {
 /// # Errors
 /// When something could not be measured.
 pub fn run(arguments: &Arguments) -> Result<(), Fault> {
+    if let What::Echo { answer } = &arguments.what {
+        let answer = std::fs::read(answer).map_err(Fault::io("reading the answer"))?;
+        return echo::serve(answer.into());
+    }
     // One thread for all callers: two would take more of the machine from the server, not load it more.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -59,14 +84,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Fault> {
         .map_err(Fault::io("starting the runtime"))?;
     match &arguments.what {
         What::Load(asked) => runtime.block_on(one_load(asked)),
+        What::Floors(asked) => runtime.block_on(floors(asked)),
+        What::Echo { .. } => Ok(()),
     }
 }
 
 async fn one_load(asked: &LoadArguments) -> Result<(), Fault> {
-    let folder = tempfile::Builder::new()
-        .prefix("wf-bench-")
-        .tempdir()
-        .map_err(Fault::io("a temporary folder"))?;
+    let folder = temporary(None)?;
     let server = serve(&asked.server, folder.path(), asked.database.as_deref())?;
     say(&format!("server {} (process {})", server.address(), server.id()));
     if asked.wait {
@@ -86,24 +110,26 @@ async fn one_load(asked: &LoadArguments) -> Result<(), Fault> {
     server.stop().map(|_| ())
 }
 
-/// Starts the server with the bench's procedure, as users start it.
-///
-/// # Errors
-/// When it does not start.
-pub fn serve(program: &Path, folder: &Path, database: Option<&Path>) -> Result<Server, Fault> {
-    let procedures = procedures_below(folder)?;
-    let program = absolute(program)?;
-    let mut launch = Launch::new(&program, folder);
-    launch.arguments = vec!["--procedures".to_owned(), procedures.display().to_string()];
-    if let Some(database) = database {
-        launch.arguments.push("--database".to_owned());
-        launch.arguments.push(absolute(database)?.display().to_string());
+async fn floors(asked: &FloorsArguments) -> Result<(), Fault> {
+    let contenders =
+        Contenders::new(&asked.server, asked.python.as_deref(), None, duration(asked.seconds)?)
+            .await?;
+    for batch in ["one by one", "64 together"] {
+        let raw = contenders.raw(batch != "one by one").await?;
+        say(&format!(
+            "raw SQLite, {batch}: {:.0} steps/s; a transaction p50 {:.0} µs, p99 {:.0} µs",
+            raw.rate, raw.times.p50_us, raw.times.p99_us
+        ));
     }
-    Server::start(&launch)
-}
-
-fn absolute(path: &Path) -> Result<PathBuf, Fault> {
-    std::path::absolute(path).map_err(Fault::io(format!("finding {}", path.display())))
+    for callers in [1, 64] {
+        say("bare echo");
+        print(&contenders.echo(callers).await?);
+        if let Some(peer) = contenders.peer(callers).await? {
+            say("Python peer");
+            print(&peer);
+        }
+    }
+    Ok(())
 }
 
 fn duration(seconds: f64) -> Result<Duration, Fault> {

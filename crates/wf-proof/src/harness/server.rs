@@ -218,7 +218,7 @@ fn read(path: &Path) -> String {
 }
 
 /// The address in the first lines that `serve` prints.
-fn address_in(text: &str) -> Option<SocketAddr> {
+pub(crate) fn address_in(text: &str) -> Option<SocketAddr> {
     let (before, _) = text.split_once("/mcp")?;
     let (_, address) = before.rsplit_once("://")?;
     address.parse().ok()
