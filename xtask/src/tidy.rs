@@ -83,7 +83,8 @@ pub(crate) const CHECKS: [Check; 23] = [
     },
     Check {
         name: "manifests",
-        rule: "every member inherits the workspace lints and has a description and a README",
+        rule: "every member inherits the workspace lints (one, which needs unsafe, repeats them) and has a description and \
+               a README",
         run: manifests::members,
     },
     Check {

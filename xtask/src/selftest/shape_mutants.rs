@@ -162,6 +162,7 @@ fn crate_mutants() -> Vec<Mutant> {
 
 fn member_mutants() -> Vec<Mutant> {
     const CLI: &str = "crates/wf-cli/Cargo.toml";
+    const UNSAFE: &str = "crates/wf-diskfault/Cargo.toml";
     let mut all = vec![
         edited(
             "manifests",
@@ -172,6 +173,27 @@ fn member_mutants() -> Vec<Mutant> {
         ),
         edited("manifests", "a member without a description", CLI, "description = ", "homepage = "),
         removed("manifests", "a member without a README", "crates/wf-idempotency/README.md"),
+        edited(
+            "manifests",
+            "a second member with lints of its own",
+            CLI,
+            "[lints]\nworkspace = true",
+            "[lints.rust]\nunsafe_code = \"allow\"",
+        ),
+        edited(
+            "manifests",
+            "a lint that the exception does not repeat",
+            UNSAFE,
+            "unwrap_used = \"deny\"\n",
+            "",
+        ),
+        edited(
+            "manifests",
+            "unsafe blocks that nobody explains",
+            UNSAFE,
+            "undocumented_unsafe_blocks = \"deny\"",
+            "undocumented_unsafe_blocks = \"allow\"",
+        ),
     ];
     for member in crate::layering::PURE {
         for ban in

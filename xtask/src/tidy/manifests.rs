@@ -1,5 +1,7 @@
 //! Rules about the manifests and small files of every workspace member.
 
+use std::collections::BTreeSet;
+
 use crate::Workspace;
 use crate::layering::PURE;
 use crate::report::Violation;
@@ -24,14 +26,7 @@ pub(super) fn members(workspace: &Workspace) -> Vec<Violation> {
                 continue;
             }
         };
-        let inherits = parsed
-            .get("lints")
-            .and_then(|lints| lints.get("workspace"))
-            .and_then(toml::Value::as_bool);
-        if inherits != Some(true) {
-            let fix = "add `[lints]` with `workspace = true`";
-            found.push(Violation::new(path, 0, "does not inherit the workspace lints", fix));
-        }
+        found.extend(lints(workspace, path, &parsed));
         let description = parsed
             .get("package")
             .and_then(|package| package.get("description"))
@@ -63,6 +58,81 @@ pub(super) fn members(workspace: &Workspace) -> Vec<Violation> {
         ));
     }
     found
+}
+
+/// The one member that may write `unsafe`, the lint of the workspace that it therefore lifts, and those that it has
+/// besides. It replaces functions of the C library in a process under test; docs/adr/0008 has the reasons.
+const UNSAFE: Unsafe = Unsafe {
+    manifest: "crates/wf-diskfault/Cargo.toml",
+    lifted: ("rust", "unsafe_code", "allow"),
+    besides: [
+        ("rust", "unsafe_op_in_unsafe_fn", "deny"),
+        ("clippy", "undocumented_unsafe_blocks", "deny"),
+    ],
+};
+
+/// A table of lints that is not the workspace's: tool, lint, level.
+struct Unsafe {
+    manifest: &'static str,
+    lifted: (&'static str, &'static str, &'static str),
+    besides: [(&'static str, &'static str, &'static str); 2],
+}
+
+/// Does the member have the lints of the workspace? It inherits them, or is the one exception and repeats them.
+fn lints(workspace: &Workspace, path: &str, manifest: &toml::Table) -> Vec<Violation> {
+    let own = manifest.get("lints");
+    let inherits = own.and_then(|lints| lints.get("workspace")).and_then(toml::Value::as_bool);
+    if inherits == Some(true) {
+        return Vec::new();
+    }
+    if path != UNSAFE.manifest {
+        let fix = "add `[lints]` with `workspace = true`";
+        return vec![Violation::new(path, 0, "does not inherit the workspace lints", fix)];
+    }
+    let own = own.and_then(toml::Value::as_table).cloned().unwrap_or_default();
+    let expected = repeated(workspace);
+    let mut found = Vec::new();
+    let tools: BTreeSet<_> = own.keys().chain(expected.keys()).collect();
+    for tool in tools {
+        let level = |table: &toml::Table, lint: &str| {
+            table.get(tool).and_then(|lints| lints.get(lint)).map(ToString::to_string)
+        };
+        let names = |table: &toml::Table| {
+            let lints = table.get(tool).and_then(toml::Value::as_table);
+            lints.map(|lints| lints.keys().cloned().collect::<Vec<_>>()).unwrap_or_default()
+        };
+        let all: BTreeSet<_> = names(&own).into_iter().chain(names(&expected)).collect();
+        for lint in all {
+            let (is, ought) = (level(&own, &lint), level(&expected, &lint));
+            if is != ought {
+                let shown = |level: Option<String>| level.unwrap_or_else(|| "nothing".to_owned());
+                let what = format!("{tool}::{lint} is {}, not {}", shown(is), shown(ought));
+                let line = workspace.tree.line_of(path, &lint);
+                let fix =
+                    "repeat the lints of the workspace; only the exceptions of this check differ";
+                found.push(Violation::new(path, line, what, fix));
+            }
+        }
+    }
+    found
+}
+
+/// The lints of the workspace with the exceptions of [`UNSAFE`].
+fn repeated(workspace: &Workspace) -> toml::Table {
+    let root = workspace.tree.text("Cargo.toml").unwrap_or_default();
+    let root: toml::Table = root.parse().unwrap_or_default();
+    let mut all = root
+        .get("workspace")
+        .and_then(|workspace| workspace.get("lints"))
+        .and_then(toml::Value::as_table)
+        .cloned()
+        .unwrap_or_default();
+    for (tool, lint, level) in UNSAFE.besides.iter().chain([&UNSAFE.lifted]) {
+        if let Some(lints) = all.get_mut(*tool).and_then(toml::Value::as_table_mut) {
+            lints.insert((*lint).to_owned(), (*level).into());
+        }
+    }
+    all
 }
 
 pub(super) fn pure_clippy(workspace: &Workspace) -> Vec<Violation> {

@@ -232,6 +232,36 @@ fn members_have_lints_description_and_readme() {
 }
 
 #[test]
+fn one_member_repeats_the_lints_instead_of_inheriting_them() {
+    let lints = "unsafe_code = \"forbid\"\nmissing_docs = \"deny\"\n[X.clippy]\ntodo = \"deny\"\n";
+    let root = format!("[workspace.lints.rust]\n{}", lints.replace('X', "workspace.lints"));
+    let own = format!(
+        "[package]\ndescription = \"Says what it is for\"\n[lints.rust]\nunsafe_op_in_unsafe_fn = \"deny\"\n{}{}",
+        lints.replace('X', "lints").replace("forbid", "allow"),
+        "undocumented_unsafe_blocks = \"deny\"\n"
+    );
+    let readme = "word ".repeat(30);
+    let with = |member: &str, own: &str, expected: usize| {
+        let (manifest, page) =
+            (format!("crates/{member}/Cargo.toml"), format!("crates/{member}/README.md"));
+        let files =
+            [("Cargo.toml", root.as_str()), (manifest.as_str(), own), (page.as_str(), &readme)];
+        check(manifests::members, &files, expected);
+    };
+    with("wf-diskfault", &own, 0);
+    with("other", &own, 1);
+    for (from, to) in [
+        ("missing_docs = \"deny\"\n", ""),
+        ("todo = \"deny\"", "todo = \"warn\""),
+        ("undocumented_unsafe_blocks = \"deny\"\n", ""),
+        ("[lints.clippy]", "dead_code = \"allow\"\n[lints.clippy]"),
+    ] {
+        assert!(own.contains(from), "{from}");
+        with("wf-diskfault", &own.replace(from, to), 1);
+    }
+}
+
+#[test]
 fn transactions_are_immediate_and_reads_bounded() {
     let path = "crates/wf-backend-local/src/store.rs";
     for (text, expected) in [
