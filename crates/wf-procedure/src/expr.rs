@@ -17,7 +17,7 @@ mod names;
 use std::collections::BTreeSet;
 
 pub(crate) use check::{Fault, InputType, Scope, StepType};
-pub(crate) use eval::{Facts, Missing, StepFacts, Value};
+pub(crate) use eval::{Facts, Kept, Missing, StepFacts};
 
 use crate::decimal::Exact;
 

@@ -5,12 +5,10 @@
 //! `has()` around it) breaks the step: it blocks instead of being guessed. In the same way computed bounds hold a step
 //! back, or break it. A step that does not apply has no value for later expressions, whatever was recorded before.
 
-use num_rational::BigRational;
 use wf_core::models::{Reading, StepStatus, Workflow};
 use wf_core::policy::{Plan, PlannedStep};
 
-use crate::decimal::{self, Decimal};
-use crate::expr::{Facts, Missing, StepFacts, Value};
+use crate::expr::{Facts, Kept, Missing, StepFacts};
 use crate::format::Order;
 use crate::range::Span;
 use crate::rules::{Rules, StepKind, StepRule};
@@ -38,7 +36,7 @@ pub(crate) struct Standing<'a> {
 
 impl<'a> Standing<'a> {
     /// How the steps of `workflow` stand.
-    pub(crate) fn of(rules: &Rules, workflow: &'a Workflow) -> Self {
+    pub(crate) fn of(rules: &'a Rules, workflow: &'a Workflow) -> Self {
         let mut facts = Facts {
             steps: Vec::with_capacity(rules.steps.len()),
             inputs: &workflow.inputs,
@@ -101,9 +99,15 @@ impl<'a> Standing<'a> {
     }
 }
 
-fn step_facts(step: &StepRule, applies: Applies, workflow: &Workflow) -> StepFacts {
-    let id = step.id.as_str().to_owned();
-    let nothing = StepFacts { id: id.clone(), ..StepFacts::default() };
+fn step_facts<'a>(step: &'a StepRule, applies: Applies, workflow: &'a Workflow) -> StepFacts<'a> {
+    let nothing = StepFacts {
+        id: step.id.as_str(),
+        kept: Kept::Nothing,
+        to_do: false,
+        recorded: false,
+        out_of_range: false,
+        skipped: false,
+    };
     match applies {
         Applies::No => return nothing,
         Applies::NotYet => {
@@ -119,31 +123,23 @@ fn step_facts(step: &StepRule, applies: Applies, workflow: &Workflow) -> StepFac
         StepStatus::Recorded | StepStatus::Recheck | StepStatus::Reopened => false,
     };
     StepFacts {
-        id,
-        value: record.reading.as_ref().and_then(|r| value(step, r)),
+        kept: record.reading.as_ref().map_or(Kept::Nothing, |reading| kept(step, reading)),
         to_do: !record.is_settled(),
         recorded: record.reading.is_some(),
         out_of_range: record.reading.is_some() && record.out_of_range,
         skipped,
+        ..nothing
     }
 }
 
 /// A reading as expressions see it.
-fn value(step: &StepRule, reading: &Reading) -> Option<Value> {
+fn kept<'a>(step: &StepRule, reading: &'a Reading) -> Kept<'a> {
     if reading.withheld {
-        return None;
+        return Kept::Nothing;
     }
     match &step.kind {
-        StepKind::Confirm => Some(Value::Bool(true)),
-        StepKind::Number(_) => exact(reading).map(Value::Number),
-        StepKind::Choice(_) | StepKind::Text { .. } => Some(Value::Text(reading.value.clone())),
-    }
-}
-
-/// The unrounded value of a number reading in the step's unit.
-pub(crate) fn exact(reading: &Reading) -> Option<BigRational> {
-    match &reading.exact {
-        Some(fraction) => decimal::from_fraction(fraction),
-        None => Decimal::parse(&reading.value).map(|d| d.exact),
+        StepKind::Confirm => Kept::Confirmed,
+        StepKind::Number(_) => Kept::Number(reading),
+        StepKind::Choice(_) | StepKind::Text { .. } => Kept::Text(&reading.value),
     }
 }

@@ -16,7 +16,7 @@ use crate::ports::{IdPort, LedgerKey, LedgerRow, LoadQuery, Snapshot};
 use crate::state_machine::{
     Command, Decision, Facts, LockFact, Rejection, Unrecorded, Verdict, decide,
 };
-use crate::view::{Fault, Frame, shape};
+use crate::view::{Fault, Frame, Outlook, shape};
 
 use super::call::{Call, Reply, Request};
 use super::execute::Refused;
@@ -278,7 +278,7 @@ impl Attempting<'_> {
     ) -> Map<String, Value> {
         match state {
             Some(workflow) if self.principal.scopes.may_read() => {
-                shape::workflow(frame, workflow, Some(policy))
+                shape::workflow(frame, workflow, Some(&Outlook::of(workflow, policy)))
             }
             Some(_) | None => Map::new(),
         }

@@ -8,7 +8,7 @@ use crate::models::{Phase, ResultId, Text, Workflow};
 use crate::policy::DomainPolicyPort;
 use crate::ports::{Commit, CommitError, Conflict, LedgerRow, LoadQuery};
 use crate::state_machine::{Event, EventBody, Outcome, Recording, Rejection, Unrecorded};
-use crate::view::{Ask, Done, Fault, Frame, Saying, Stand, Words, next};
+use crate::view::{Ask, Done, Fault, Frame, Outlook, Saying, Stand, Words, next};
 
 use super::Engine;
 
@@ -121,10 +121,10 @@ fn unknown() -> Rejection {
 pub(super) fn sayings(
     outcome: Outcome,
     events: &[Event],
-    workflow: &Workflow,
-    policy: &dyn DomainPolicyPort,
+    outlook: &Outlook<'_>,
     words: &Words<'_>,
 ) -> Vec<Saying> {
+    let (workflow, policy) = (outlook.workflow, outlook.policy);
     let mut said = vec![done(outcome, events, workflow, policy, words)];
     let blocked = events.iter().find_map(|event| told(&event.body));
     if let Some(told) = blocked {
@@ -136,7 +136,7 @@ pub(super) fn sayings(
     if workflow.phase == Phase::Completed && outcome == Outcome::Resolved {
         said.push(finished(workflow, policy).into());
     }
-    said.extend(next::next(workflow, policy, words));
+    said.extend(next::next(outlook, words));
     said
 }
 

@@ -9,7 +9,7 @@ use crate::policy::DomainPolicyPort;
 use crate::ports::{LoadQuery, Recent, Snapshot};
 use crate::state_machine::{Outcome, Rejection};
 use crate::view::shape::{self, Candidate};
-use crate::view::{Ask, Fault, Frame, Rule, Saying, Stand, next};
+use crate::view::{Ask, Fault, Frame, Outlook, Rule, Saying, Stand, next};
 
 use super::call::{CallMeta, Detail, GetStatus, Reply};
 use super::{Engine, candidate_parts, unreadable};
@@ -77,7 +77,8 @@ impl Engine {
         if let Some(last) = last.filter(|w| shape::is_recent(w, now)) {
             let policy = self.pinned(&last).await?;
             let policy = policy.as_deref();
-            let view = shape::workflow(&frame, &last, policy);
+            let outlook = policy.map(|policy| Outlook::of(&last, policy));
+            let view = shape::workflow(&frame, &last, outlook.as_ref());
             if let Some(recorded) = view.get("last_recorded") {
                 parts.insert("last_recorded".to_owned(), recorded.clone());
             }
@@ -155,7 +156,8 @@ impl Engine {
         let policy = self.pinned(workflow).await?;
         let policy = policy.as_deref();
         let frame = self.frame(policy, meta);
-        let mut parts = shape::workflow(&frame, workflow, policy);
+        let outlook = policy.map(|policy| Outlook::of(workflow, policy));
+        let mut parts = shape::workflow(&frame, workflow, outlook.as_ref());
         match detail {
             Detail::Brief => {}
             Detail::Full => {
@@ -170,10 +172,10 @@ impl Engine {
             }
         }
         let mut sayings: Vec<Saying> = Vec::new();
-        match policy {
-            Some(policy) => {
-                sayings.push(super::commit::stands(workflow, policy).into());
-                sayings.extend(next::next(workflow, policy, &frame.words));
+        match &outlook {
+            Some(outlook) => {
+                sayings.push(super::commit::stands(workflow, outlook.policy).into());
+                sayings.extend(next::next(outlook, &frame.words));
             }
             None => sayings.push(Fault::DefinitionUnknown.into()),
         }

@@ -5,7 +5,7 @@ use crate::locks::LockRow;
 use crate::models::{Cause, Principal, Text, Workflow, WorkflowId};
 use crate::policy::DomainPolicyPort;
 use crate::state_machine::{Outcome, Rejection};
-use crate::view::{Done, Frame, Rule, Saying, next, shape};
+use crate::view::{Done, Frame, Outlook, Rule, Saying, next, shape};
 
 use super::Engine;
 use super::attempt::Attempt;
@@ -46,8 +46,9 @@ impl Engine {
         let pinned = pinned.as_deref();
         let frame = self.frame(pinned, &call.meta);
         let mut sayings: Vec<Saying> = vec![Done::Joined { label: other.label.clone() }.into()];
-        sayings.extend(pinned.and_then(|policy| next::next(other, policy, &frame.words)));
-        let parts = shape::workflow(&frame, other, pinned);
+        let outlook = pinned.map(|policy| Outlook::of(other, policy));
+        sayings.extend(outlook.as_ref().and_then(|outlook| next::next(outlook, &frame.words)));
+        let parts = shape::workflow(&frame, other, outlook.as_ref());
         Ok(frame.reply(Outcome::Joined, &sayings, parts))
     }
 }

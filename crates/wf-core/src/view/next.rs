@@ -1,36 +1,30 @@
 //! What is asked next of a workflow, in words.
 
-use crate::models::{Phase, ResultId, StepStatus, Text, Workflow};
-use crate::policy::{BlockSource, DomainPolicyPort, ResultOption};
+use crate::models::{Phase, ResultId, StepStatus, Text};
+use crate::policy::{BlockSource, ResultOption};
 
-use super::{Ask, Saying, Words};
+use super::{Ask, Outlook, Saying, Words};
 
 /// The question that follows what was done; `None` when the work is over.
 #[must_use]
-pub fn next(
-    workflow: &Workflow,
-    policy: &dyn DomainPolicyPort,
-    words: &Words<'_>,
-) -> Option<Saying> {
-    match workflow.phase {
-        Phase::Created | Phase::Running => Some(step(workflow, policy, words).into()),
-        Phase::Blocked => block(workflow, policy).map(Saying::from),
+pub fn next(outlook: &Outlook<'_>, words: &Words<'_>) -> Option<Saying> {
+    match outlook.workflow.phase {
+        Phase::Created | Phase::Running => Some(step(outlook, words).into()),
+        Phase::Blocked => block(outlook).map(Saying::from),
         Phase::Completed => None,
     }
 }
 
-fn step(workflow: &Workflow, policy: &dyn DomainPolicyPort, words: &Words<'_>) -> Ask {
-    let plan = policy.plan(workflow);
-    let described = plan.next().and_then(|s| policy.describe(workflow, &s.id));
-    let Some(step) = described else {
-        return Ask::ReadyToFinish { results: possible(&policy.results(workflow)) };
+fn step(outlook: &Outlook<'_>, words: &Words<'_>) -> Ask {
+    let Some(step) = &outlook.step else {
+        return Ask::ReadyToFinish { results: possible(&outlook.results) };
     };
-    let prompt = step.prompt;
-    let Some(record) = workflow.steps.get(&step.id) else { return Ask::Next { prompt } };
+    let prompt = step.prompt.clone();
+    let Some(record) = outlook.workflow.steps.get(&step.id) else { return Ask::Next { prompt } };
     match record.status {
         StepStatus::Recheck => {
             let shown = record.reading.as_ref().filter(|r| !r.withheld);
-            let value = shown.map(|r| policy.spoken(&step.id, r, words.locale()));
+            let value = shown.map(|r| outlook.policy.spoken(&step.id, r, words.locale()));
             Ask::Recheck { prompt, value }
         }
         StepStatus::Reopened | StepStatus::Recorded | StepStatus::Skipped => Ask::Next { prompt },
@@ -44,10 +38,10 @@ fn possible(results: &[ResultOption]) -> Vec<Text> {
     offered.map(|r| r.say.clone()).collect()
 }
 
-fn block(workflow: &Workflow, policy: &dyn DomainPolicyPort) -> Option<Ask> {
-    let block = workflow.blocks.first()?;
+fn block(outlook: &Outlook<'_>) -> Option<Ask> {
+    let block = outlook.workflow.blocks.first()?;
     let source = BlockSource { step_id: block.step_id.as_ref(), reported: block.reported };
-    let rule = policy.block_rule(source);
+    let rule = outlook.policy.block_rule(source);
     let decisions = rule.decisions.into_iter().map(|d| d.say).collect();
     Some(Ask::Decide { question: rule.question, decisions })
 }

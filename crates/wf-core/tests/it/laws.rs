@@ -13,7 +13,7 @@ use wf_core::models::{Locale, Phase, Severity, StepStatus, Workflow};
 use wf_core::policy::DomainPolicyPort;
 use wf_core::state_machine::chain::{event_hash, origin_hash};
 use wf_core::state_machine::{CommandKind, Decision, EventBody, Verdict, evolve};
-use wf_core::view::{Frame, Words, shape};
+use wf_core::view::{Frame, Outlook, Words, shape};
 
 use crate::drive::{
     Desk, correct, finish, operator, owner, release, report, resolve, skip, start_with, stranger,
@@ -321,8 +321,8 @@ fn silent(desk: &Desk, before: &Desk) {
     said("messages", serde_json::to_string(messages).expect("json"));
     let locale = Locale::default();
     let frame = Frame { words: Words::new(&locale, "UTC"), store_id: "store" };
-    let policy: &dyn DomainPolicyPort = &desk.policy;
-    said("view", Value::Object(shape::workflow(&frame, workflow, Some(policy))).to_string());
+    let outlook = Outlook::of(workflow, &desk.policy);
+    said("view", Value::Object(shape::workflow(&frame, workflow, Some(&outlook))).to_string());
     said("history", shape::history(events).to_string());
 }
 

@@ -13,7 +13,7 @@ use wf_core::state_machine::event::ConfirmedBy;
 use wf_core::state_machine::{
     CommandKind, EventBody, Outcome, Recording, Secret, Unrecorded, Verdict, evolve,
 };
-use wf_core::view::{Frame, Words, shape};
+use wf_core::view::{Frame, Outlook, Words, shape};
 
 use crate::drive::{
     Desk, correct, finish, operator, owner, release, report, resolve, skip, start, stranger,
@@ -223,7 +223,8 @@ fn a_condition_that_cannot_be_evaluated_asks_somebody_to_decide() {
     desk.must(&owner(), submit("amount", "33"));
     let locale = Locale::default();
     let frame = Frame { words: Words::new(&locale, "UTC"), store_id: "store" };
-    let view = Value::Object(shape::workflow(&frame, desk.workflow(), Some(&desk.policy)));
+    let outlook = Outlook::of(desk.workflow(), &desk.policy);
+    let view = Value::Object(shape::workflow(&frame, desk.workflow(), Some(&outlook)));
     assert_eq!(view["step"]["id"], "share", "the step is asked for: {view}");
 
     let decision = desk.must(&owner(), submit("share", "5"));

@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 use serde_json::{Map, Value as Json};
-use wf_core::models::HeldAsset;
+use wf_core::models::{HeldAsset, Reading};
 
 use super::{Arithmetic, Compare, Expr, Expression, Flag, Quantifier, Which};
-use crate::decimal::{Decimal, Exact};
+use crate::decimal::{self, Decimal, Exact};
 
 /// A value of an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,13 +28,45 @@ pub(crate) enum Missing {
     Ever,
 }
 
+/// The value of a step as it is kept. Few steps are looked at by an expression, so it is read only then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept<'a> {
+    /// There is none, or one that is withheld.
+    Nothing,
+    /// A confirmation.
+    Confirmed,
+    /// A number in the step's unit.
+    Number(&'a Reading),
+    /// A text or a choice.
+    Text(&'a str),
+}
+
+impl Kept<'_> {
+    fn value(self) -> Option<Value> {
+        match self {
+            Kept::Nothing => None,
+            Kept::Confirmed => Some(Value::Bool(true)),
+            Kept::Number(reading) => exact(reading).map(Value::Number),
+            Kept::Text(text) => Some(Value::Text(text.to_owned())),
+        }
+    }
+}
+
+/// The unrounded value of a number reading in the step's unit.
+fn exact(reading: &Reading) -> Option<Exact> {
+    match &reading.exact {
+        Some(fraction) => decimal::from_fraction(fraction),
+        None => Decimal::parse(&reading.value).map(|d| d.exact),
+    }
+}
+
 /// One step as expressions see it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct StepFacts {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StepFacts<'a> {
     /// Its id.
-    pub(crate) id: String,
-    /// Its current value, when there is one.
-    pub(crate) value: Option<Value>,
+    pub(crate) id: &'a str,
+    /// Its current value.
+    pub(crate) kept: Kept<'a>,
     /// It is still to be done, or it is not known yet whether it is.
     pub(crate) to_do: bool,
     /// It has a current value, perhaps one that is withheld.
@@ -49,7 +81,7 @@ pub(crate) struct StepFacts {
 #[derive(Debug, Clone)]
 pub(crate) struct Facts<'a> {
     /// The steps in the definition's order; at least those before the step whose expression it is.
-    pub(crate) steps: Vec<StepFacts>,
+    pub(crate) steps: Vec<StepFacts<'a>>,
     /// The inputs, without sensitive ones.
     pub(crate) inputs: &'a Map<String, Json>,
     /// The assets.
@@ -90,7 +122,7 @@ fn as_number(value: Value) -> Result<Exact, Missing> {
 }
 
 /// `each` is the step that a quantifier has come to.
-fn eval(expr: &Expr, facts: &Facts<'_>, each: Option<&StepFacts>) -> Answer {
+fn eval(expr: &Expr, facts: &Facts<'_>, each: Option<&StepFacts<'_>>) -> Answer {
     let bool_of = |e: &Expr| as_bool(&eval(e, facts, each)?);
     let number_of = |e: &Expr| eval(e, facts, each).and_then(as_number);
     match expr {
@@ -100,7 +132,7 @@ fn eval(expr: &Expr, facts: &Facts<'_>, each: Option<&StepFacts>) -> Answer {
         Expr::Input(name) => input(facts, name).ok_or(Missing::Ever),
         Expr::HasInput(name) => Ok(Value::Bool(facts.inputs.contains_key(name))),
         Expr::Asset(role) => asset(facts, role).ok_or(Missing::Ever),
-        Expr::StepId => each.map(|s| Value::Text(s.id.clone())).ok_or(Missing::Ever),
+        Expr::StepId => each.map(|s| Value::Text(s.id.to_owned())).ok_or(Missing::Ever),
         Expr::StepValue(index) => step_value(facts, *index),
         Expr::HasStepValue(index) => {
             Ok(Value::Bool(facts.steps.get(*index).is_some_and(|s| s.recorded)))
@@ -201,10 +233,10 @@ fn compare(op: Compare, a: &Value, b: &Value) -> Answer {
 
 fn step_value(facts: &Facts<'_>, index: usize) -> Answer {
     let step = facts.steps.get(index).ok_or(Missing::Ever)?;
-    step.value.clone().ok_or(if step.to_do { Missing::Yet } else { Missing::Ever })
+    step.kept.value().ok_or(if step.to_do { Missing::Yet } else { Missing::Ever })
 }
 
-fn flag_of(facts: &Facts<'_>, each: Option<&StepFacts>, which: Which, flag: Flag) -> Answer {
+fn flag_of(facts: &Facts<'_>, each: Option<&StepFacts<'_>>, which: Which, flag: Flag) -> Answer {
     let step = match which {
         Which::Fixed(index) => facts.steps.get(index),
         Which::Each => each,

@@ -10,7 +10,7 @@ use crate::ports::{Commit, LedgerRow};
 use crate::state_machine::chain::{self, Tip};
 use crate::state_machine::notices::notices;
 use crate::state_machine::{Decision, Rejection, room};
-use crate::view::{Fault, Frame, shape};
+use crate::view::{Fault, Frame, Outlook, shape};
 
 use super::super::call::Reply;
 use super::super::commit::{Committed, sayings};
@@ -50,12 +50,13 @@ impl Attempting<'_> {
         let next = next.ok_or_else(|| unwritable(&"a history must begin with a start"))?;
         room(&next)?;
         let seq = next.revision;
-        let mut parts = shape::workflow(frame, &next, Some(policy));
+        let outlook = Outlook::of(&next, policy);
+        let mut parts = shape::workflow(frame, &next, Some(&outlook));
         if !warnings.is_empty() {
             let said: Vec<&str> = warnings.iter().map(|w| frame.words.text(w)).collect();
             parts.insert("warnings".to_owned(), Value::from(said));
         }
-        let sayings = sayings(outcome, &events, &next, policy, &frame.words);
+        let sayings = sayings(outcome, &events, &outlook, &frame.words);
         let reply = frame.reply(outcome, &sayings, parts);
         let result =
             wf_idempotency::canonical_string(&reply.body).map_err(|error| unwritable(&error))?;

@@ -2,27 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::models::{StepStatus, Workflow};
-use crate::policy::{Choice, DomainPolicyPort, StepDescription};
-use crate::view::Words;
+use crate::models::StepStatus;
+use crate::policy::{Choice, StepDescription};
+use crate::view::{Outlook, Words};
 
 use super::put;
 
-/// The step that is asked next; `None` while blocked, when all is done, or when the work is over.
-pub(super) fn step(
-    workflow: &Workflow,
-    policy: &dyn DomainPolicyPort,
-    words: &Words<'_>,
-) -> Option<Value> {
-    use crate::models::Phase;
-    match workflow.phase {
-        Phase::Created | Phase::Running => {}
-        Phase::Blocked | Phase::Completed => return None,
-    }
-    let plan = policy.plan(workflow);
-    let described = policy.describe(workflow, &plan.next()?.id)?;
-    let mut map = described_step(&described, words);
-    let record = workflow.steps.get(&described.id);
+/// The step that is asked next.
+pub(super) fn step(outlook: &Outlook<'_>, words: &Words<'_>) -> Option<Value> {
+    let described = outlook.step.as_ref()?;
+    let mut map = described_step(described, words);
+    let record = outlook.workflow.steps.get(&described.id);
     map.insert("attempt".to_owned(), Value::from(record.map_or(0, |r| r.attempt) + 1));
     if let Some(record) = record {
         match record.status {
@@ -62,7 +52,7 @@ fn described_step(step: &StepDescription, words: &Words<'_>) -> Map<String, Valu
 }
 
 /// Choices with the words of the answer's language.
-pub(super) fn choices(choices: &[Choice], words: &Words<'_>) -> Value {
+fn choices(choices: &[Choice], words: &Words<'_>) -> Value {
     choices.iter().map(|c| json!({"id": c.id, "say": words.text(&c.say)})).collect()
 }
 

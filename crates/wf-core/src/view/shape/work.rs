@@ -3,28 +3,28 @@
 use serde_json::{Map, Value, json};
 
 use crate::models::{Phase, Reading, ResultId, StepId, Workflow};
-use crate::policy::{BlockSource, Choice, DomainPolicyPort, Needs};
+use crate::policy::{BlockSource, DomainPolicyPort, Needs, ResultOption};
 use crate::state_machine::{Event, EventBody};
-use crate::view::Words;
+use crate::view::{Outlook, Words};
 
-use super::step::{choices, step, without_nulls};
+use super::step::{step, without_nulls};
 use super::{Frame, person, put};
 
-/// `workflow`, `step`, `blocks`, `last_recorded` and `next_idempotency_key` of one workflow. Without its policy (the
+/// `workflow`, `step`, `blocks`, `last_recorded` and `next_idempotency_key` of one workflow. Without its outlook (the
 /// definition is not known here) what only a policy knows is absent.
 #[must_use]
 pub fn workflow(
     frame: &Frame<'_>,
     workflow: &Workflow,
-    policy: Option<&dyn DomainPolicyPort>,
+    outlook: Option<&Outlook<'_>>,
 ) -> Map<String, Value> {
     let mut parts = Map::new();
-    parts.insert("workflow".to_owned(), head(frame, workflow, policy));
+    parts.insert("workflow".to_owned(), head(frame, workflow, outlook));
     put(&mut parts, "last_recorded", last_recorded(workflow));
-    if let Some(policy) = policy {
-        put(&mut parts, "step", step(workflow, policy, &frame.words));
+    if let Some(outlook) = outlook {
+        put(&mut parts, "step", step(outlook, &frame.words));
         if !workflow.blocks.is_empty() {
-            parts.insert("blocks".to_owned(), blocks(workflow, policy, &frame.words));
+            parts.insert("blocks".to_owned(), blocks(workflow, outlook.policy, &frame.words));
         }
     }
     parts.insert("next_idempotency_key".to_owned(), Value::from(next_key(frame, workflow)));
@@ -39,7 +39,7 @@ pub fn next_key(frame: &Frame<'_>, workflow: &Workflow) -> String {
     format!("nk_{}", hash.get(..32).unwrap_or(&hash))
 }
 
-fn head(frame: &Frame<'_>, w: &Workflow, policy: Option<&dyn DomainPolicyPort>) -> Value {
+fn head(frame: &Frame<'_>, w: &Workflow, outlook: Option<&Outlook<'_>>) -> Value {
     let words = &frame.words;
     let mut map = Map::new();
     map.insert("id".to_owned(), Value::from(w.id.as_str()));
@@ -50,11 +50,11 @@ fn head(frame: &Frame<'_>, w: &Workflow, policy: Option<&dyn DomainPolicyPort>) 
     map.insert("procedure".to_owned(), json!(w.procedure));
     map.insert("assets".to_owned(), assets(w, words));
     map.insert("owner".to_owned(), person(&w.owner));
-    if let Some(policy) = policy {
-        let (settled, required) = policy.plan(w).progress();
+    if let Some(outlook) = outlook {
+        let (settled, required) = outlook.plan.progress();
         map.insert("progress".to_owned(), json!({"settled": settled, "required": required}));
-        map.insert("reasons".to_owned(), reasons(policy, words));
-        map.insert("results".to_owned(), results(w, policy, words));
+        map.insert("reasons".to_owned(), reasons(outlook.policy, words));
+        map.insert("results".to_owned(), results(&outlook.results, words));
     }
     map.insert("started_at".to_owned(), Value::from(w.started_at.to_string()));
     map.insert("updated_at".to_owned(), Value::from(w.updated_at.to_string()));
@@ -66,14 +66,9 @@ fn reasons(policy: &dyn DomainPolicyPort, words: &Words<'_>) -> Value {
     known.iter().map(|r| json!({"code": r.id, "say": words.text(&r.say)})).collect()
 }
 
-fn results(w: &Workflow, policy: &dyn DomainPolicyPort, words: &Words<'_>) -> Value {
-    let available: Vec<Choice> = policy
-        .results(w)
-        .into_iter()
-        .filter(|r| r.available)
-        .map(|r| Choice { id: r.id.to_string(), say: r.say })
-        .collect();
-    choices(&available, words)
+fn results(results: &[ResultOption], words: &Words<'_>) -> Value {
+    let available = results.iter().filter(|r| r.available);
+    available.map(|r| json!({"id": r.id, "say": words.text(&r.say)})).collect()
 }
 
 fn assets(w: &Workflow, words: &Words<'_>) -> Value {
