@@ -1,119 +1,106 @@
 //! Holds what callers saw against what a store holds.
 //!
-//! Reading order: [`history`] (what a bench writes down while it runs), `violation` (what is found).
+//! Reading order: [`history`] (what a bench writes down while it runs), `violation` (what is found), `call` (an attempt,
+//! read), `books` (a store, read whole); then the checks: `stored` (the store by itself, with `wf_core::engine::verify`),
+//! `keys` (what callers did with their keys), `answers` (what single answers say), [`linear`] (one order of all calls).
+//!
+//! What only a backend can see (rows that belong to nothing) is a check of the backend.
 
+mod answers;
+mod books;
+mod call;
+mod found;
 pub mod history;
+mod keys;
+pub mod linear;
+mod stored;
 mod violation;
 
 pub use violation::{Invariant, Violation};
 
-use std::collections::BTreeSet;
+use std::fmt;
 
-use serde_json::Value;
 use wf_core::engine::verify::verify;
-use wf_core::models::{Actor, TenantId};
-use wf_core::ports::{LedgerKey, LoadQuery, ReadError, StorageBackendPort};
-use wf_idempotency::IdempotencyKey;
+use wf_core::policy::PolicyCompilerPort;
+use wf_core::ports::{ReadError, StorageBackendPort};
 
-use history::{Attempt, Outcome};
+use books::Books;
+use call::Call;
+use found::Found;
+use history::Attempt;
 
 /// What an audit looked at and found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Audit {
     /// Attempts of callers.
     pub attempts: u64,
+    /// Keys that they sent to change something.
+    pub keys: u64,
     /// Workflows in the store.
     pub workflows: u64,
+    /// Commits in the store.
+    pub commits: u64,
     /// Events in the store.
     pub events: u64,
+    /// Messages in the outbox.
+    pub messages: u64,
     /// What was not looked at, and why.
     pub left_out: Vec<String>,
     /// What must not be.
     pub violations: Vec<Violation>,
 }
 
+impl fmt::Display for Audit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { attempts, keys, workflows, commits, events, messages, .. } = self;
+        write!(
+            f,
+            "{attempts} attempts with {keys} keys against {workflows} workflows, {commits} commits, {events} events, \
+             {messages} messages"
+        )
+    }
+}
+
 /// Holds the attempts of all callers of a store against the store.
+///
+/// `attempts` are all attempts since the store was made, in any order. Callers may have stopped at any time; nobody may
+/// write while this reads. The run must be shorter than the retention of ledger rows. With a `compiler` every message of
+/// the outbox is compared with the one that its event must have; without one only those that somebody must act on.
 ///
 /// # Errors
 /// [`ReadError`] when the store does not answer.
 pub async fn audit(
     store: &dyn StorageBackendPort,
     attempts: &[Attempt],
+    compiler: Option<&dyn PolicyCompilerPort>,
 ) -> Result<Audit, ReadError> {
+    let mut found = Found::default();
     let report = verify(store, None, &mut |_| {}).await?;
-    let mut audit = Audit {
-        attempts: u64::try_from(attempts.len()).unwrap_or(u64::MAX),
-        workflows: report.workflows,
-        events: report.events,
-        ..Audit::default()
-    };
     for finding in report.findings {
         let named = Invariant::ALL.iter().find(|i| i.as_str() == finding.invariant);
         let invariant = named.copied().unwrap_or(Invariant::Readable);
-        audit.violations.push(Violation::new(invariant, finding.workflow_id, finding.message));
+        found.add(invariant, finding.workflow_id, finding.message);
     }
-    let mut seen = BTreeSet::new();
-    for attempt in attempts {
-        let Outcome::Answered { text } = &attempt.outcome else { continue };
-        let Some(key) = attempt.arguments.get("idempotency_key").and_then(Value::as_str) else {
-            continue;
-        };
-        let scope = (attempt.tenant.as_str(), attempt.actor.as_str(), key);
-        if !acknowledges(text) || !seen.insert(scope) {
-            continue;
-        }
-        let row = row(store, attempt, key).await?;
-        let stored = row.map(|row| row.replace(r#""duplicate":false"#, ""));
-        let said = text.replace(r#""duplicate":false"#, "").replace(r#""duplicate":true"#, "");
-        if stored.as_deref() != Some(said.as_str()) {
-            let message = match stored {
-                Some(_) => "its ledger row has another result",
-                None => "it was acknowledged and has no ledger row",
-            };
-            audit.violations.push(Violation::new(Invariant::I1, key, message));
-        }
-    }
-    Ok(audit)
+    let calls: Vec<Call<'_>> = attempts.iter().map(Call::of).collect();
+    let keyed = keys::keyed(&calls);
+    let asked = keyed.keys().cloned().collect();
+    let books = Books::read(store, asked, compiler, &mut found).await?;
+    stored::check(&books, &mut found);
+    keys::check(&books, &calls, &keyed, &mut found);
+    answers::check(&books, &calls, &mut found);
+    let left_out = linear::check(&books, &calls, &keyed, &mut found);
+    Ok(Audit {
+        attempts: count(attempts.len()),
+        keys: count(keyed.len()),
+        workflows: count(books.works.len()),
+        commits: count(books.commits().count()),
+        events: books.events,
+        messages: books.messages,
+        left_out,
+        violations: found.into_violations(),
+    })
 }
 
-/// The answer says that something was committed.
-fn acknowledges(text: &str) -> bool {
-    let outcome = serde_json::from_str::<Value>(text)
-        .ok()
-        .and_then(|answer| Some(answer.get("outcome")?.as_str()?.to_owned()));
-    let committed = [
-        "started",
-        "recorded",
-        "out_of_range",
-        "corrected",
-        "skipped",
-        "noted",
-        "blocked",
-        "resolved",
-        "finished",
-        "transferred",
-    ];
-    outcome.is_some_and(|outcome| committed.contains(&outcome.as_str()))
-}
-
-async fn row(
-    store: &dyn StorageBackendPort,
-    attempt: &Attempt,
-    key: &str,
-) -> Result<Option<String>, ReadError> {
-    let (Ok(tenant), Ok(actor), Ok(key)) = (
-        TenantId::parse(&attempt.tenant),
-        Actor::parse(&attempt.actor),
-        IdempotencyKey::parse(key),
-    ) else {
-        return Ok(None);
-    };
-    let query = LoadQuery {
-        tenant: tenant.clone(),
-        workflow: None,
-        ledger: Some(LedgerKey { tenant, actor, key }),
-        assets: Vec::new(),
-        count_open_of: None,
-    };
-    Ok(store.load(&query).await?.ledger.map(|row| row.entry.result))
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
 }

@@ -85,7 +85,7 @@ fn look(copy: &Path, attempts: &[Attempt]) -> Result<Audit, Fault> {
 
 async fn found(store: &LocalStore, attempts: &[Attempt]) -> Result<Audit, ReadError> {
     let faults = store.integrity_check().await?;
-    let mut audit = wf_testkit::audit::audit(store, attempts).await?;
+    let mut audit = wf_testkit::audit::audit(store, attempts, None).await?;
     audit.violations.extend(faults.into_iter().map(unreadable));
     Ok(audit)
 }

@@ -59,3 +59,18 @@ impl Outcome {
         }
     }
 }
+
+/// What the same callers would know if everything had stopped at one instant: later attempts were never made, and those
+/// in flight have no answer.
+#[must_use]
+pub fn cut_at(attempts: &[Attempt], at_ns: u64) -> Vec<Attempt> {
+    let sent = attempts.iter().filter(|attempt| attempt.sent_ns < at_ns);
+    sent.map(|attempt| {
+        let mut attempt = attempt.clone();
+        if attempt.over_ns >= at_ns && attempt.outcome != Outcome::NotSent {
+            attempt.outcome = Outcome::Unknown { why: "everything stopped".to_owned() };
+        }
+        attempt
+    })
+    .collect()
+}

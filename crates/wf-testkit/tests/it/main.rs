@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod audit_clean;
+mod audit_story;
 mod build;
 mod clauses;
 mod contract;
