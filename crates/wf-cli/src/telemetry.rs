@@ -24,6 +24,9 @@ pub(crate) fn start(directives: &str, format: LogFormat) -> Result<(), Failure> 
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // It would say on stderr that stderr cannot be written, and panic over it: where the log is a file on the disk
+        // that is full, whoever has something to say about that would die of saying it.
+        .log_internal_errors(false)
         .with_ansi(output::colours(std::io::stderr().is_terminal()));
     match format {
         LogFormat::Text => lines.try_init(),

@@ -5,6 +5,7 @@ mod binary;
 mod commands;
 mod help;
 mod life;
+mod limits;
 mod pump;
 mod refusals;
 mod restore;

@@ -88,6 +88,11 @@ impl Server {
         binary::run(self.path(), arguments)
     }
 
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal by name.
     pub(crate) fn signal(&self, name: &str) {
         let sent = std::process::Command::new("kill")
@@ -163,8 +168,11 @@ fn port_in(text: &str) -> Option<u16> {
     port.parse().ok()
 }
 
+/// At most a MiB of it: a test may have put a device there that never ends.
 pub(crate) fn read(path: &PathBuf) -> String {
-    std::fs::read_to_string(path).unwrap_or_default()
+    let mut text = Vec::new();
+    let done = File::open(path).and_then(|file| file.take(1 << 20).read_to_end(&mut text));
+    done.map(|_| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default()
 }
 
 /// One tool call on its own connection; the structured content.

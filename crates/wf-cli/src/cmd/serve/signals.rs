@@ -1,4 +1,4 @@
-//! Signals: SIGTERM and SIGINT end the server politely, SIGHUP reads the procedures again.
+//! Signals: SIGTERM and SIGINT end the server politely, SIGHUP reads the procedures again, SIGXFSZ ends nothing.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -24,6 +24,9 @@ impl Signals {
         let catch = |kind| {
             signal(kind).map_err(|error| Failure::failed("signals cannot be caught").because(error))
         };
+        // A file that may not grow beyond a limit of the process is a full disk, which callers are told; the default is
+        // to die of it. Once caught, it stays caught.
+        drop(catch(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         Ok(Self {
             terminate: catch(SignalKind::terminate())?,
             interrupt: catch(SignalKind::interrupt())?,
