@@ -8,6 +8,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteRow, SqliteSyn
 use sqlx::{ConnectOptions as _, Row as _, SqliteConnection};
 
 use crate::config::LocalConfig;
+#[cfg(feature = "failpoints")]
+use crate::failpoint;
 
 /// The oldest SQLite without the WAL-reset bug (<https://sqlite.org/wal.html#walresetbug>).
 pub(crate) const SQLITE_VERSION_MIN: (u32, u32, u32) = (3, 51, 3);
@@ -57,7 +59,21 @@ pub(crate) fn reading(config: &LocalConfig) -> SqliteConnectOptions {
 /// Opens a connection for writing and makes sure that its commits will be durable.
 pub(crate) async fn open_writing(config: &LocalConfig) -> Result<SqliteConnection, sqlx::Error> {
     let mut conn = writing(config).connect().await?;
+    #[cfg(feature = "failpoints")]
+    if failpoint::is_asked(failpoint::OPEN_SYNCHRONOUS) {
+        sqlx::query("PRAGMA synchronous = NORMAL").execute(&mut conn).await?;
+        return Ok(conn);
+    }
     check_durable(&mut conn).await?;
+    Ok(conn)
+}
+
+/// Opens a connection that is never used and keeps the log and its index in being: both go with the last connection of
+/// all processes. While this one is open their names stand for the same files, or somebody meddled.
+pub(crate) async fn anchor(config: &LocalConfig) -> Result<SqliteConnection, sqlx::Error> {
+    let mut conn = open_writing(config).await?;
+    // Reading makes SQLite open the log and its index, which have names only then.
+    int(&mut conn, "PRAGMA user_version").await?;
     Ok(conn)
 }
 

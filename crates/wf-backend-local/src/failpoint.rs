@@ -19,6 +19,11 @@ pub(crate) const MIGRATION: &str = "migration";
 #[cfg(feature = "failpoints")]
 pub(crate) const COMMIT_NEVER: &str = "commit.never";
 
+/// Another lie: a connection for writing gets `synchronous=NORMAL` and nobody notices, so that a power cut loses what was
+/// acknowledged.
+#[cfg(feature = "failpoints")]
+pub(crate) const OPEN_SYNCHRONOUS: &str = "open.synchronous";
+
 /// Fails here if it was asked for.
 #[cfg(feature = "failpoints")]
 pub(crate) fn hit(place: &'static str) -> Result<(), sqlx::Error> {

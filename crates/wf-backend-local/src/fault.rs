@@ -37,9 +37,9 @@ pub enum Trouble {
         /// The limit.
         ms: u64,
     },
-    /// The file under the store is not the one that was opened.
+    /// A file under the store is not the one that was opened.
     #[error(
-        "the database file was replaced or deleted while in use: stop the server, put the file back or restore a backup, start again"
+        "the database file, or -wal or -shm beside it, was replaced or deleted while in use: put it back, or stop the server, restore a backup if the database file is gone, and start again"
     )]
     Replaced,
     /// Another build changed the schema of the open file.

@@ -215,10 +215,11 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 
 /// Starts readers, writer and checkpointer on a file that is ready.
 async fn start(config: LocalConfig, in_use: InUse) -> Result<LocalStore, OpenError> {
-    let footprint = Footprint::of([config.path.clone()]);
-    let readers =
-        Readers::open(&config, footprint.clone()).await.map_err(|e| open_error(&config.path, e))?;
-    let store = LocalStore::start(Shared::new(config, footprint), readers, in_use);
+    let failed = |e| open_error(&config.path, e);
+    let anchor = connection::anchor(&config).await.map_err(failed)?;
+    let footprint = Footprint::of([config.path.clone(), config.wal_path(), config.shm_path()]);
+    let readers = Readers::open(&config, footprint.clone()).await.map_err(failed)?;
+    let store = LocalStore::start(Shared::new(config, footprint), readers, anchor, in_use);
     store.first_look().await?;
     Ok(store)
 }

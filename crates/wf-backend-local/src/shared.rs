@@ -12,7 +12,7 @@ use crate::place::Footprint;
 pub(crate) struct Shared {
     /// How it was opened, with an absolute path.
     pub(crate) config: LocalConfig,
-    /// The database file as it was opened.
+    /// The database file, its log and the log's index as they were opened.
     pub(crate) footprint: Footprint,
     /// How it is doing.
     pub(crate) health: Health,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use sqlx::{ConnectOptions as _, Connection as _};
+use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use wf_core::locks::LockRow;
@@ -40,6 +40,8 @@ struct Inner {
     shared: Arc<Shared>,
     readers: Readers,
     queue: mpsc::Sender<Job>,
+    /// See [`connection::anchor`]; taken by `close`.
+    anchor: Mutex<Option<SqliteConnection>>,
     /// Told to stop by `close`; stops by itself when this is dropped.
     checkpointer: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
     /// Says to others that the file is in use, as long as there is a handle.
@@ -99,6 +101,12 @@ impl LocalStore {
             let _ = stopped.await;
         }
         self.inner.readers.close().await;
+        let anchor = self.inner.anchor.lock().map_or(None, |mut held| held.take());
+        if let Some(anchor) = anchor
+            && let Err(error) = anchor.close().await
+        {
+            tracing::warn!(%error, "a connection did not close");
+        }
         // The writer closes last, so that it is the one that carries the whole log over and removes it.
         let (done, closed) = oneshot::channel();
         if self.inner.queue.send(Job::Close(done)).await.is_ok() {
@@ -135,14 +143,21 @@ impl LocalStore {
     }
 
     /// Starts the parts of an open store.
-    pub(crate) fn start(shared: Shared, readers: Readers, in_use: InUse) -> Self {
+    pub(crate) fn start(
+        shared: Shared,
+        readers: Readers,
+        anchor: SqliteConnection,
+        in_use: InUse,
+    ) -> Self {
         let shared = Arc::new(shared);
         let (queue, jobs) = mpsc::channel(shared.config.queue_max.max(1));
         writer::spawn(Arc::clone(&shared), jobs);
         let (stop, stopped) = oneshot::channel();
         let checkpointing = checkpoint::run(Arc::clone(&shared), queue.downgrade(), stopped);
         let checkpointer = Mutex::new(Some((stop, tokio::spawn(checkpointing))));
-        Self { inner: Arc::new(Inner { shared, readers, queue, checkpointer, _in_use: in_use }) }
+        let anchor = Mutex::new(Some(anchor));
+        let inner = Inner { shared, readers, queue, anchor, checkpointer, _in_use: in_use };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Reads the identity, to find out that the file can be read.

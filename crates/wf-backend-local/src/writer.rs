@@ -35,7 +35,6 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use crate::connection;
 use crate::failpoint;
 use crate::fault::{Failure, Trouble};
-use crate::place::Footprint;
 use crate::shared::Shared;
 
 use job::{Answer, Job};
@@ -71,17 +70,10 @@ pub(crate) fn spawn(shared: Arc<Shared>, queue: mpsc::Receiver<Job>) {
     });
 }
 
-/// The connection that writes, and the files it has open.
-#[derive(Debug)]
-struct Live {
-    conn: SqliteConnection,
-    footprint: Footprint,
-}
-
 #[derive(Debug)]
 struct Writer {
     shared: Arc<Shared>,
-    live: Option<Live>,
+    live: Option<SqliteConnection>,
     sql: SqlCache,
 }
 
@@ -154,23 +146,14 @@ impl Writer {
         }
         let mut live = match self.live.take() {
             Some(live) => live,
-            None => self.connect().await.map_err(Failure::before_commit)?,
+            None => {
+                let opened = connection::open_writing(&self.shared.config).await;
+                opened.map_err(Failure::before_commit)?
+            }
         };
-        if !live.footprint.is_unchanged() {
-            return Err(Failure::NotApplied(Trouble::Replaced));
-        }
-        let answers = self.transact(&mut live.conn, jobs).await?;
+        let answers = self.transact(&mut live, jobs).await?;
         self.live = Some(live);
         Ok(answers)
-    }
-
-    async fn connect(&self) -> Result<Live, sqlx::Error> {
-        let config = &self.shared.config;
-        let mut conn = connection::open_writing(config).await?;
-        // Reading makes SQLite open the log and its index, which have names only then.
-        connection::int(&mut conn, "PRAGMA user_version").await?;
-        let footprint = Footprint::of([config.wal_path(), config.shm_path()]);
-        Ok(Live { conn, footprint })
     }
 
     async fn transact(
@@ -203,10 +186,10 @@ impl Writer {
         let Some(mut live) = self.live.take() else {
             return;
         };
-        if let Err(error) = crate::checkpoint::truncate(&mut live.conn).await {
+        if let Err(error) = crate::checkpoint::truncate(&mut live).await {
             tracing::warn!(%error, "the last checkpoint did not succeed");
         }
-        if let Err(error) = live.conn.close().await {
+        if let Err(error) = live.close().await {
             tracing::warn!(%error, "the connection that writes did not close");
         }
     }

@@ -68,14 +68,55 @@ async fn replaced_or_deleted_file_is_noticed() {
     }
 }
 
+/// A connection that is opened after that would write into another log than the one that holds the newest commits.
 #[tokio::test]
-async fn deleted_log_is_noticed() {
-    let dir = TempDir::new().unwrap();
-    let store = open(&dir).await;
-    store.commit(start(1).build()).await.unwrap();
-    std::fs::remove_file(store.config().wal_path()).unwrap();
-    let error = store.commit(start(2).build()).await.unwrap_err();
-    assert!(matches!(error, CommitError::Unavailable { .. }), "{error:?}");
+async fn replaced_or_deleted_log_and_index_are_noticed() {
+    for (suffix, replace) in [("-wal", true), ("-wal", false), ("-shm", true), ("-shm", false)] {
+        let dir = TempDir::new().unwrap();
+        let store = open(&dir).await;
+        let first = start(1).build();
+        store.commit(first.clone()).await.unwrap();
+        let part = dir.path().join(format!("store.db{suffix}"));
+        let aside = dir.path().join("aside");
+        std::fs::rename(&part, &aside).unwrap();
+        let copy = replace.then(|| std::fs::read(&aside).unwrap());
+        if let Some(copy) = &copy {
+            std::fs::write(&part, copy).unwrap();
+        }
+        // Not only the first: each failure costs the writer its connection.
+        for n in 2..6 {
+            let error = store.commit(start(n).build()).await.unwrap_err();
+            assert!(matches!(error, CommitError::Unavailable { .. }), "{suffix}: {error:?}");
+        }
+        assert!(!store.is_healthy());
+        let read = store.list(&ListQuery { limit: 1, ..ListQuery::default() }).await;
+        assert!(matches!(read, Err(ReadError::Unavailable { .. })), "{suffix}: {read:?}");
+        assert_eq!(std::fs::read(&part).ok(), copy, "{suffix}: left as it is");
+
+        // Put back, it goes on by itself.
+        std::fs::rename(&aside, &part).unwrap();
+        soon("healthy again", async || store.is_healthy()).await;
+        store.commit(start(2).build()).await.unwrap();
+        assert!(is_there(&store, &first).await);
+        assert_eq!(store.integrity_check().await.unwrap(), Vec::<String>::new());
+    }
+}
+
+/// The newest commits are in a file without a name; an orderly end carries them over.
+#[tokio::test]
+async fn deleted_log_loses_nothing_when_the_store_is_closed() {
+    for suffix in ["-wal", "-shm"] {
+        let dir = TempDir::new().unwrap();
+        let store = open(&dir).await;
+        store.commit(start(1).build()).await.unwrap();
+        std::fs::remove_file(dir.path().join(format!("store.db{suffix}"))).unwrap();
+        store.commit(start(2).build()).await.unwrap_err();
+        store.close().await;
+        let store = open(&dir).await;
+        assert!(is_there(&store, &start(1).build()).await, "{suffix}");
+        assert!(!is_there(&store, &start(2).build()).await, "{suffix}");
+        assert_eq!(store.integrity_check().await.unwrap(), Vec::<String>::new());
+    }
 }
 
 #[tokio::test]
