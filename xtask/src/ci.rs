@@ -13,6 +13,7 @@ use clap::Args;
 use crate::fault::Fault;
 
 use stages::STAGES;
+pub(crate) use stages::{binary, build, library};
 
 /// What to run.
 #[derive(Debug, Args)]

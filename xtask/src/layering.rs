@@ -1,10 +1,12 @@
 //! Who may import whom, over the resolved crate graph. The table is in [`table`], the rules are here.
 //!
-//! Four rules: every edge between workspace members is in the table, by kind and whether optional or not;
+//! Five rules: every edge between workspace members is in the table, by kind and whether optional or not;
 //! no member imports a vendor crate that its room forbids; nothing forbidden is in the closure of the members
-//! that must stay free of it; and the closures of the pure crates are the allow-list of `deny-core.toml`.
+//! that must stay free of it; the closures of the pure crates are the allow-list of `deny-core.toml`; and nothing
+//! has [`failpoints`] by default.
 //! Why not cargo-deny alone: it sees direct parents only, and a ban list cannot see a crate nobody listed.
 
+mod failpoints;
 mod table;
 
 use std::collections::BTreeSet;
@@ -25,7 +27,7 @@ pub(crate) const ALLOW_LIST: &str = "deny-core.toml";
 pub(crate) const PURE: [&str; 2] = ["wf-idempotency", "wf-core"];
 
 /// Every rule of this module.
-pub(crate) const CHECKS: [Check; 4] = [
+pub(crate) const CHECKS: [Check; 5] = [
     Check {
         name: "edges",
         rule: "every edge between workspace members (normal, build, dev, optional) is in the table, and every member is",
@@ -45,6 +47,11 @@ pub(crate) const CHECKS: [Check; 4] = [
         name: "core-closure",
         rule: "everything that wf-core and wf-idempotency are built from is on the allow-list of deny-core.toml",
         run: core_closure,
+    },
+    Check {
+        name: "failpoints-off",
+        rule: "no build has failpoints unless the feature `failpoints` is asked for",
+        run: failpoints::off_by_default,
     },
 ];
 

@@ -2,7 +2,8 @@
 //!
 //! Imports no workspace crate on purpose: it must work when the product does not compile.
 //! Reading order: [`tree`], [`rust`] and [`metadata`] are the inputs; [`layering`], [`tidy`] and [`deny`] the
-//! checks over them; [`selftest`] the faults that prove each check can fail; [`ci`] the order of everything.
+//! checks over them; [`selftest`] the faults that prove each check can fail; [`torture`] runs the benches that try to break the product;
+//! [`ci`] the order of everything.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -19,6 +20,7 @@ mod report;
 mod rust;
 mod selftest;
 mod tidy;
+mod torture;
 mod tree;
 
 use std::process::ExitCode;
@@ -57,6 +59,8 @@ enum Task {
         #[arg(long)]
         fast: bool,
     },
+    /// Tries to break the built server: kills, power cuts, failing system calls and disks
+    Torture(torture::Options),
     /// Everything that CI runs, in order, stopping at the first failure
     Ci(ci::Options),
 }
@@ -86,6 +90,7 @@ fn run(task: Task) -> Result<bool, Fault> {
             Ok(tidy::task(&root, &only)?.print())
         }
         Task::Selftest { fast } => selftest::task(&root, fast),
+        Task::Torture(options) => torture::task(&root, &options),
         Task::Ci(options) => ci::task(&root, &options),
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::fault::Fault;
 use crate::process::{Run, available};
 use crate::tree::Tree;
-use crate::{deny, layering, selftest, tidy};
+use crate::{deny, layering, selftest, tidy, torture};
 
 use super::Stage;
 
@@ -76,6 +76,12 @@ pub(super) const STAGES: &[Stage] = &[
         slow: true,
         run: outside,
     },
+    Stage {
+        name: "torture",
+        what: "kills, power cuts and faults lose nothing that was acknowledged",
+        slow: true,
+        run: short_torture,
+    },
 ];
 
 /// Committed files that the binary prints: path, arguments of wf-cli.
@@ -141,7 +147,8 @@ fn doctests(root: &Path) -> Result<bool, Fault> {
     Run::cargo(root, &["test", "--doc", "--workspace", "--all-features"]).succeeds()
 }
 
-fn build(root: &Path) -> Result<bool, Fault> {
+/// Builds every binary, with every feature.
+pub(crate) fn build(root: &Path) -> Result<bool, Fault> {
     Run::cargo(root, &["build", "--workspace", "--all-features", "--bins"]).succeeds()
 }
 
@@ -215,11 +222,25 @@ fn with_the_binary(root: &Path, script: &str) -> Result<bool, Fault> {
     Run::new(root, "bash", &[script, &program.to_string_lossy()]).succeeds()
 }
 
+fn short_torture(root: &Path) -> Result<bool, Fault> {
+    torture::task(root, &torture::Options::default())
+}
+
 /// Where cargo puts a binary of the dev profile.
-fn binary(root: &Path, name: &str) -> PathBuf {
+pub(crate) fn binary(root: &Path, name: &str) -> PathBuf {
+    built(root).join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
+/// Where cargo puts a dynamic library of the dev profile.
+pub(crate) fn library(root: &Path, name: &str) -> PathBuf {
+    let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    built(root).join(format!("{prefix}{name}{suffix}"))
+}
+
+fn built(root: &Path) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root.join("target"), |own| root.join(own));
-    target.join("debug").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+    target.join("debug")
 }
 
 #[cfg(test)]

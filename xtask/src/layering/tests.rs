@@ -5,9 +5,10 @@ use crate::metadata::tests::graph;
 use crate::metadata::{Kind, Metadata};
 use crate::tree::Tree;
 
+use super::failpoints::off_by_default;
 use super::{ALLOW_LIST, core_closure, edges, first_match, vendor_closure, vendor_imports};
 
-const MEMBERS: [&str; 9] = [
+const MEMBERS: [&str; 11] = [
     "wf-idempotency",
     "wf-core",
     "wf-testkit",
@@ -16,6 +17,8 @@ const MEMBERS: [&str; 9] = [
     "wf-backend-aws",
     "wf-mcp-http",
     "wf-cli",
+    "wf-diskfault",
+    "wf-proof",
     "xtask",
 ];
 
@@ -141,4 +144,29 @@ fn patterns_match_prefixes_and_leave_cryptography_alone() {
     assert_eq!(first_match(&[&["aws-*"]], "aws-sdk-sfn"), Some("aws-*"));
     assert_eq!(first_match(&[&["aws-*"]], "aws-lc-sys"), None);
     assert_eq!(first_match(&[&["http"]], "httparse"), None);
+}
+
+#[test]
+fn failpoints_that_nobody_asked_for_are_red() {
+    let mut lawful = workspace(&[("wf-cli", "fail", Kind::Normal)]);
+    for dependency in lawful.metadata.packages.iter_mut().flat_map(|p| &mut p.dependencies) {
+        dependency.optional = dependency.name == "fail";
+    }
+    assert_eq!(off_by_default(&lawful).len(), 0);
+    let on_default = |by: &str| {
+        let mut workspace = lawful.clone();
+        for package in workspace.metadata.packages.iter_mut().filter(|p| p.name == "wf-cli") {
+            package.features.insert("default".to_owned(), vec!["extra".to_owned()]);
+            package.features.insert("extra".to_owned(), vec![by.to_owned()]);
+        }
+        off_by_default(&workspace).len()
+    };
+    for by in ["failpoints", "dep:fail", "fail", "fail/failpoints", "wf-backend-local?/failpoints"]
+    {
+        assert_eq!(on_default(by), 1, "{by}");
+    }
+    assert_eq!(on_default("failsafe"), 0);
+    let always = workspace(&[("wf-cli", "fail", Kind::Normal)]);
+    assert_eq!(off_by_default(&always).len(), 1);
+    assert_eq!(off_by_default(&workspace(&[])).len(), 1, "nothing was checked");
 }

@@ -36,6 +36,7 @@ impl Mutant {
 pub(super) fn run(workspace: &Workspace) -> Vec<Outcome> {
     let checks: BTreeMap<&str, Check> = all_checks().map(|check| (check.name, check)).collect();
     let mut mutants = graph_mutants();
+    mutants.extend(failpoint_mutants());
     mutants.extend(configuration_mutants());
     mutants.extend(shape_mutants::mutants(workspace));
     let mut before: BTreeMap<&str, Vec<(String, usize)>> = BTreeMap::new();
@@ -130,6 +131,35 @@ fn graph_mutants() -> Vec<Mutant> {
         deep("vendor-closure", "wf-backend-local", "hyper", Kind::Build),
         deep("core-closure", "wf-core", "aws-sdk-unheard", Kind::Normal),
         deep("core-closure", "wf-idempotency", "telemetry", Kind::Build),
+        import("failpoints-off", "wf-mcp-http", "fail"),
+    ]
+}
+
+/// Builds that can be made to fail without having asked for it.
+fn failpoint_mutants() -> Vec<Mutant> {
+    vec![
+        Mutant::new(
+            "failpoints-off",
+            "the default features of wf-cli have failpoints",
+            |workspace| {
+                let found = of_member(&mut workspace.metadata, "wf-cli");
+                found.is_some_and(|package| {
+                    let on = vec!["failpoints".to_owned()];
+                    package.features.insert("default".to_owned(), on);
+                    true
+                })
+            },
+        ),
+        Mutant::new("failpoints-off", "wf-cli always asks its store for failpoints", |workspace| {
+            let found = of_member(&mut workspace.metadata, "wf-cli");
+            let line = found.and_then(|package| {
+                package.dependencies.iter_mut().find(|line| line.name == "wf-backend-local")
+            });
+            line.is_some_and(|line| {
+                line.features.push("failpoints".to_owned());
+                true
+            })
+        }),
     ]
 }
 
@@ -200,6 +230,12 @@ fn turn_on(metadata: &mut Metadata, feature: &str) -> bool {
         node.features.push(feature.to_owned());
     }
     added
+}
+
+/// A member, to be edited.
+fn of_member<'graph>(metadata: &'graph mut Metadata, name: &str) -> Option<&'graph mut Package> {
+    let id = metadata.member(name)?.id.clone();
+    metadata.packages.iter_mut().find(|package| package.id == id)
 }
 
 /// Adds an edge to the manifest of `from` and to the resolved graph; `to` is added as a stub if it is new.
