@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use super::contenders::{Contenders, serve, temporary};
 use super::echo;
+use super::fill;
 use super::load::{self, Measured, Plan};
 use super::samples::Quantiles;
 use crate::fault::Fault;
@@ -25,6 +26,8 @@ enum What {
     Load(LoadArguments),
     /// What the machine can do at most: raw SQLite, bare HTTP; and what a user would write instead, in Python
     Floors(FloorsArguments),
+    /// Fills a new database with workflows, most of them finished
+    Fill(FillArguments),
     /// The echo of the floors, as a process of its own
     #[command(hide = true)]
     Echo {
@@ -44,6 +47,20 @@ struct FloorsArguments {
     /// How long each is measured
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     seconds: f64,
+}
+
+#[derive(Debug, Args)]
+struct FillArguments {
+    /// The database to make
+    #[arg(long, value_name = "FILE")]
+    database: PathBuf,
+    /// How many workflows
+    #[arg(long, value_name = "NUMBER", default_value_t = 1_000_000)]
+    workflows: u64,
+    /// Events of a finished workflow
+    #[arg(long, value_name = "NUMBER", default_value_t = fill::EVENTS,
+          value_parser = clap::value_parser!(u64).range(4..=fill::EVENTS_MAX))]
+    events: u64,
 }
 
 #[derive(Debug, Args)]
@@ -77,6 +94,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Fault> {
         let answer = std::fs::read(answer).map_err(Fault::io("reading the answer"))?;
         return echo::serve(answer.into());
     }
+    if let What::Fill(asked) = &arguments.what {
+        let filled = fill::fill(&asked.database, asked.workflows, asked.events)?;
+        say(&format!(
+            "{} workflows in {:.0} s: {:.1} MB, {} bytes a workflow",
+            asked.workflows,
+            filled.time.as_secs_f64(),
+            megabytes(filled.bytes),
+            filled.bytes / asked.workflows.max(1)
+        ));
+        return Ok(());
+    }
     // One thread for all callers: two would take more of the machine from the server, not load it more.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -85,7 +113,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Fault> {
     match &arguments.what {
         What::Load(asked) => runtime.block_on(one_load(asked)),
         What::Floors(asked) => runtime.block_on(floors(asked)),
-        What::Echo { .. } => Ok(()),
+        What::Echo { .. } | What::Fill(_) => Ok(()),
     }
 }
 

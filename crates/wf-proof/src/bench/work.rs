@@ -94,7 +94,7 @@ impl Round {
             })
             .collect();
         let arguments = object(json!({
-            "workflow_id": id, "result": "done", "idempotency_key": names.key(),
+            "workflow_id": id, "result": "passed", "idempotency_key": names.key(),
         }));
         let finish = request_body("finish_workflow", &arguments);
         Ok(Self { id, steps, finish })
