@@ -3,6 +3,7 @@
 //! A bench breaks one kind of thing, under callers, and ends with the audit. Each has a negative control: the same bench
 //! over something that is broken on purpose, which must find it, or the bench has shown nothing.
 
+mod model;
 pub mod run;
 
 use std::path::PathBuf;
@@ -60,4 +61,4 @@ pub struct Bench {
 }
 
 /// All benches, in the order in which they run.
-pub const BENCHES: &[Bench] = &[];
+pub const BENCHES: &[Bench] = &[model::MODEL];
