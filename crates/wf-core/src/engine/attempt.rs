@@ -290,8 +290,8 @@ impl Attempting<'_> {
         snapshot: &Snapshot,
         policy: &dyn DomainPolicyPort,
     ) -> Result<Attempt, Refused> {
-        if let Unrecorded::HeldBy { workflow_id, asset } = unrecorded {
-            let held = super::twin::Held { workflow_id, asset, locks: &snapshot.locks };
+        if let Unrecorded::HeldBy { workflow_id, asset_id, asset } = unrecorded {
+            let held = super::twin::Held { workflow_id, asset_id, asset, locks: &snapshot.locks };
             return self.engine.held(self.principal, self.call, &self.cause, &held, policy).await;
         }
         let frame = self.engine.frame(Some(policy), &self.call.meta);

@@ -1,8 +1,10 @@
 //! Whose workflow it is that holds an asset which a start asked for.
 
+use serde_json::{Map, Value};
+
 use crate::errors::ErrorCode;
 use crate::locks::LockRow;
-use crate::models::{Cause, Principal, Text, Workflow, WorkflowId};
+use crate::models::{AssetId, Cause, Principal, Text, Workflow, WorkflowId};
 use crate::policy::DomainPolicyPort;
 use crate::state_machine::{Outcome, Rejection};
 use crate::view::{Done, Frame, Outlook, Rule, Saying, next, shape};
@@ -15,6 +17,7 @@ use super::execute::Refused;
 /// An asset that a start asked for and another workflow holds.
 pub(super) struct Held<'a> {
     pub(super) workflow_id: &'a WorkflowId,
+    pub(super) asset_id: &'a AssetId,
     pub(super) asset: &'a Text,
     pub(super) locks: &'a [LockRow],
 }
@@ -71,8 +74,16 @@ fn is_twin(
         && other.owner.id == principal.actor
         && other.procedure.id == policy.definition().id
         && same_assets
-        && plan.inputs == other.inputs
+        && same(&plan.inputs, &other.inputs)
         && (!withheld || other.start_touch.cause.natural == cause.natural)
+}
+
+/// Equal as the ledger sees it: 7.0 and 7 are one number.
+fn same(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
+    let written = |inputs: &Map<String, Value>| {
+        wf_idempotency::canonical_string(&Value::Object(inputs.clone())).ok()
+    };
+    one == other || written(one).is_some_and(|text| Some(text) == written(other))
 }
 
 fn locked(
@@ -81,9 +92,7 @@ fn locked(
     held: &Held<'_>,
     frame: &Frame<'_>,
 ) -> Rejection {
-    let row = held.locks.iter().find(|row| {
-        row.holder.as_ref().is_some_and(|holder| &holder.workflow_id == held.workflow_id)
-    });
+    let row = held.locks.iter().find(|row| &row.asset_id == held.asset_id);
     let since = row.and_then(|row| row.holder.as_ref()).map(|holder| holder.acquired_at);
     let message = "another workflow holds the asset";
     let own = other.owner.id == principal.actor;
@@ -99,7 +108,7 @@ fn locked(
         Rule::AssetInUse { asset: held.asset.clone(), holder, since }
     };
     Rejection::new(ErrorCode::AssetLocked, message, saying)
-        .with("asset_id", row.map(|row| row.asset_id.as_str()))
+        .with("asset_id", held.asset_id.as_str())
         .with("workflow_id", other.id.as_str())
         .with("label", frame.words.text(&other.label))
         .with("holder", shape::person(&other.owner))

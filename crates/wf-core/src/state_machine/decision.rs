@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::errors::ErrorCode;
 use crate::locks::LockChange;
-use crate::models::{Actor, StepId, Text, Timestamp, WorkflowId};
+use crate::models::{Actor, AssetId, StepId, Text, Timestamp, WorkflowId};
 use crate::view::{Fault, Saying};
 
 use super::event::{EventBody, SensitiveValue};
@@ -177,6 +177,8 @@ pub enum Unrecorded {
     HeldBy {
         /// The holder.
         workflow_id: WorkflowId,
+        /// The first asset of the start that is held.
+        asset_id: AssetId,
         /// The asset in the words of the policy.
         asset: Text,
     },

@@ -114,6 +114,38 @@ async fn a_joined_twin_is_shown_by_the_definition_that_it_pinned() {
 }
 
 #[tokio::test]
+async fn a_twin_is_known_however_its_numbers_are_written() {
+    let bench = Bench::new().await;
+    let counted = |json: &str| with(start("U-7"), "inputs", &serde_json::from_str(json).unwrap());
+    let begun = bench.call(&ann(), "start_workflow", counted(r#"{"order":"A-1","n":[7.0]}"#)).await;
+    is_new(&begun);
+    for same in [r#"{"order":"A-1","n":[7]}"#, r#"{"n":[70e-1],"order":"\u0041-1"}"#] {
+        let reply = bench.call(&ann(), "start_workflow", counted(same)).await;
+        assert_eq!(reply.outcome.as_str(), "joined", "{}", reply.body);
+        assert_eq!(reply.body["workflow"]["id"], begun.body["workflow"]["id"]);
+    }
+    let other = counted(r#"{"order":"A-1","n":["7"]}"#);
+    assert_eq!(code(&bench.call(&ann(), "start_workflow", other).await), "ASSET_LOCKED");
+}
+
+#[tokio::test]
+async fn what_is_locked_is_named_as_it_is_spoken() {
+    let bench = Bench::new().await;
+    let two = |unit: &str, spare: &str| {
+        with(start("U-7"), "assets", &json!({"unit": unit, "spare": spare}))
+    };
+    is_new(&bench.call(&ann(), "start_workflow", two("U-7", "U-8")).await);
+    // The same two in other roles: which of them is met first follows the roles, not the ids.
+    for (unit, spare) in [("U-7", "U-8"), ("U-8", "U-7")] {
+        let reply = bench.call(&bob(), "start_workflow", two(unit, spare)).await;
+        assert_eq!(code(&reply), "ASSET_LOCKED");
+        let named = reply.body["error"]["details"]["asset_id"].as_str().unwrap();
+        let spoken = format!("unit {} is in use", named.trim_start_matches("U-"));
+        assert!(reply.speech.to_lowercase().starts_with(&spoken), "{named}: {}", reply.speech);
+    }
+}
+
+#[tokio::test]
 async fn a_start_that_differs_meets_the_lock() {
     let bench = Bench::new().await;
     let work = bench.started(&ann(), "U-7").await;

@@ -46,8 +46,11 @@ pub(super) fn decide(
     for asset in &plan.assets {
         let lock = facts.locks.get(&asset.id);
         if let Some(holder) = lock.and_then(|l| l.workflow_id.clone()) {
-            let asset = asset.say.clone();
-            return Ok(Verdict::Unrecorded(Unrecorded::HeldBy { workflow_id: holder, asset }));
+            return Ok(Verdict::Unrecorded(Unrecorded::HeldBy {
+                workflow_id: holder,
+                asset_id: asset.id.clone(),
+                asset: asset.say.clone(),
+            }));
         }
         let fence = lock.map_or(0, |l| l.fence) + 1;
         locks.push(LockChange::Acquire { asset_id: asset.id.clone(), fence });
