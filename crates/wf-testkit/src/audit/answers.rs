@@ -112,7 +112,7 @@ fn has_effect(call: &Call<'_>, commit: &Applied) -> bool {
             let given = effect.value.as_deref().map(str::trim);
             effect.kind == kind
                 && (subject.is_none() || named == subject)
-                && (value.is_none() || given.is_none() || given == value.map(str::trim))
+                && value.zip(given).is_none_or(|(value, given)| is_said(value.trim(), given))
         })
     };
     let (step, value) = (call.said("step_id"), call.said("value"));
@@ -132,6 +132,14 @@ fn has_effect(call: &Call<'_>, commit: &Applied) -> bool {
         "finish_workflow" => about("workflow_completed", None, call.said("result")),
         _ => true,
     }
+}
+
+/// What was given is what was said, which may be a number with its unit after it.
+fn is_said(said: &str, given: &str) -> bool {
+    let number = given.ends_with(|c: char| c.is_ascii_digit());
+    said.strip_prefix(given).is_some_and(|rest| {
+        rest.is_empty() || number && !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+    })
 }
 
 /// I11: ids of workflows that a tenant must never read.
@@ -163,6 +171,7 @@ impl Foreign {
         let mut sent = BTreeSet::new();
         call.attempt.arguments.values().for_each(|value| texts(value, &mut sent));
         let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "._-".contains(c)));
+        let words = words.map(|word| word.trim_matches(['.', '-', '_']));
         for word in words.filter(|word| !sent.contains(*word)) {
             let owners = self.owners.get(word);
             if owners.is_some_and(|owners| !owners.contains(&call.attempt.tenant)) {
