@@ -4,6 +4,7 @@
 //! over something that is broken on purpose, which must find it, or the bench has shown nothing.
 
 mod model;
+mod powercut;
 pub mod run;
 
 use std::path::PathBuf;
@@ -61,4 +62,4 @@ pub struct Bench {
 }
 
 /// All benches, in the order in which they run.
-pub const BENCHES: &[Bench] = &[model::MODEL];
+pub const BENCHES: &[Bench] = &[powercut::POWERCUT, model::MODEL];
