@@ -24,6 +24,9 @@ pub(crate) const COMMIT_NEVER: &str = "commit.never";
 #[cfg(feature = "failpoints")]
 pub(crate) const OPEN_SYNCHRONOUS: &str = "open.synchronous";
 
+/// Another one: the connection is kept after a failure, poisoned or not.
+pub(crate) const CONNECTION_KEPT: &str = "connection.kept";
+
 /// Fails here if it was asked for.
 #[cfg(feature = "failpoints")]
 pub(crate) fn hit(place: &'static str) -> Result<(), sqlx::Error> {
@@ -42,6 +45,12 @@ pub(crate) fn is_asked(place: &'static str) -> bool {
         }
         true
     });
+    false
+}
+
+/// Never, in a build without the feature.
+#[cfg(not(feature = "failpoints"))]
+pub(crate) const fn is_asked(_place: &'static str) -> bool {
     false
 }
 

@@ -54,8 +54,12 @@ pub(crate) fn spawn(shared: Arc<Shared>, queue: mpsc::Receiver<Job>) {
     let queue = Arc::new(Mutex::new(queue));
     tokio::spawn(async move {
         loop {
-            let writer =
-                Writer { shared: Arc::clone(&shared), live: None, sql: SqlCache::default() };
+            let writer = Writer {
+                shared: Arc::clone(&shared),
+                live: None,
+                held_up: None,
+                sql: SqlCache::default(),
+            };
             match tokio::spawn(writer.run(Arc::clone(&queue))).await {
                 Ok(()) => return,
                 // Jobs of the batch in hand lost their answer, which is told to them as an unknown outcome. A panic is
@@ -74,6 +78,8 @@ pub(crate) fn spawn(shared: Arc<Shared>, queue: mpsc::Receiver<Job>) {
 struct Writer {
     shared: Arc<Shared>,
     live: Option<SqliteConnection>,
+    /// Why the last batch was refused, when somebody else was writing all the time.
+    held_up: Option<Failure>,
     sql: SqlCache,
 }
 
@@ -99,6 +105,9 @@ impl Writer {
             if !jobs.is_empty() {
                 self.batch(jobs).await;
             }
+            if let Some(failure) = self.held_up.take() {
+                closed = self.refuse_waiting(&mut queue, &failure).or(closed);
+            }
         }
         if tokio::time::timeout(CLOSE_TIMEOUT, self.close()).await.is_err() {
             tracing::warn!(
@@ -109,6 +118,27 @@ impl Writer {
             // Whoever asked may be gone.
             let _ = done.send(());
         }
+    }
+
+    /// Somebody else has written for as long as a commit may wait. What has queued up behind is told so now: batch by
+    /// batch, the last of a long queue would wait many times as long. Answers who asks to close, if that waits too.
+    fn refuse_waiting(
+        &self,
+        queue: &mut mpsc::Receiver<Job>,
+        failure: &Failure,
+    ) -> Option<oneshot::Sender<()>> {
+        let after_ms = self.shared.after_ms(failure);
+        for _ in 0..queue.len() {
+            match queue.try_recv() {
+                Err(_) => break,
+                Ok(Job::Close(done)) => {
+                    queue.close();
+                    return Some(done);
+                }
+                Ok(job @ (Job::Commit(..) | Job::Task(..))) => job.fail(failure.clone(), after_ms),
+            }
+        }
+        None
     }
 
     async fn batch(&mut self, jobs: Vec<Job>) {
@@ -135,6 +165,9 @@ impl Writer {
                 for job in jobs {
                     job.fail(failure.clone(), after_ms);
                 }
+                if matches!(failure, Failure::NotApplied(Trouble::Busy(_))) {
+                    self.held_up = Some(failure);
+                }
             }
         }
     }
@@ -151,9 +184,11 @@ impl Writer {
                 opened.map_err(Failure::before_commit)?
             }
         };
-        let answers = self.transact(&mut live, jobs).await?;
-        self.live = Some(live);
-        Ok(answers)
+        let answers = self.transact(&mut live, jobs).await;
+        if answers.is_ok() || failpoint::is_asked(failpoint::CONNECTION_KEPT) {
+            self.live = Some(live);
+        }
+        answers
     }
 
     async fn transact(

@@ -68,6 +68,30 @@ async fn failed_commit_makes_the_whole_batch_ambiguous() {
     }
 }
 
+/// Nobody waits for a foreign writer longer than the time to wait, however many stand before him.
+#[tokio::test]
+async fn whoever_queues_behind_a_foreign_writer_is_refused_with_the_first() {
+    let dir = TempDir::new().unwrap();
+    let mut config = config(&dir);
+    config.busy_timeout_ms = 2_000;
+    let store = crate::LocalStore::open(config).await.unwrap().store;
+    let foreign = hold_the_lock(&store).await;
+    let plug = plug(&store).await;
+    let begun = store.shared().sabotage.begun();
+    let count = 3 * crate::writer::BATCH_MAX;
+    let waiting: Vec<_> =
+        (0..count).map(|n| send(&store, start(u32::try_from(n).unwrap() + 10).build())).collect();
+    soon("they wait in the queue", async || store.queue_depth() == count).await;
+    plug.await.unwrap().unwrap_err();
+    for one in waiting {
+        let error = one.await.unwrap().unwrap_err();
+        assert!(matches!(error, CommitError::Unavailable { after_ms: Some(_), .. }), "{error:?}");
+    }
+    assert_eq!(store.shared().sabotage.begun(), begun, "no other batch waited");
+    drop(foreign);
+    soon("commits go on", async || store.commit(start(9).build()).await.is_ok()).await;
+}
+
 #[tokio::test]
 async fn disk_full_then_freed_recovers() {
     let dir = TempDir::new().unwrap();
