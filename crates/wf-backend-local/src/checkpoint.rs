@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::{Connection as _, SqliteConnection};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::connection::{int, open_writing};
 use crate::failpoint;
@@ -45,17 +45,33 @@ struct Checkpointer {
     to_truncate: bool,
 }
 
-/// Runs until it is told to stop, or aborted.
+/// Runs until the other end of `stop` is dropped.
 pub(crate) async fn run(
     shared: Arc<Shared>,
     writer: mpsc::WeakSender<Job>,
-    mut stop: oneshot::Receiver<()>,
+    stop: watch::Receiver<()>,
+) {
+    loop {
+        let periods = periods(Arc::clone(&shared), writer.clone(), stop.clone());
+        match tokio::spawn(periods).await {
+            // A panic is a bug; without a checkpointer the log would grow for as long as the process lives.
+            Err(error) if error.is_panic() => {
+                tracing::error!(%error, "the checkpointer of the store panicked; starting another");
+            }
+            Ok(()) | Err(_) => return,
+        }
+    }
+}
+
+async fn periods(
+    shared: Arc<Shared>,
+    writer: mpsc::WeakSender<Job>,
+    mut stop: watch::Receiver<()>,
 ) {
     let period = Duration::from_millis(shared.config.checkpoint_every_ms.max(10));
     let mut state = Checkpointer { shared, writer, conn: None, seen: 0, to_truncate: true };
-    // Being told to stop, and nobody being left to say so, are the same.
     let mut ours = true;
-    while tokio::time::timeout(period, &mut stop).await.is_err() {
+    while tokio::time::timeout(period, stop.changed()).await.is_err() {
         let was_ours = std::mem::replace(&mut ours, state.shared.footprint.is_unchanged());
         if !ours {
             // Callers hear that the store is unavailable; only here, once, does an operator hear why.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use wf_core::locks::LockRow;
 use wf_core::models::{Actor, Digest, TenantId, Timestamp, Workflow, WorkflowId};
@@ -43,7 +43,7 @@ struct Inner {
     /// See [`connection::anchor`]; taken by `close`.
     anchor: Mutex<Option<SqliteConnection>>,
     /// Told to stop by `close`; stops by itself when this is dropped.
-    checkpointer: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
+    checkpointer: Mutex<Option<(watch::Sender<()>, JoinHandle<()>)>>,
     /// Says to others that the file is in use, as long as there is a handle.
     _in_use: InUse,
 }
@@ -96,8 +96,8 @@ impl LocalStore {
     pub async fn close(self) {
         let checkpointer = self.inner.checkpointer.lock().map_or(None, |mut held| held.take());
         if let Some((stop, stopped)) = checkpointer {
-            // Errors mean that it has stopped already.
-            let _ = stop.send(());
+            drop(stop);
+            // An error means that it has stopped already.
             let _ = stopped.await;
         }
         self.inner.readers.close().await;
@@ -152,7 +152,7 @@ impl LocalStore {
         let shared = Arc::new(shared);
         let (queue, jobs) = mpsc::channel(shared.config.queue_max.max(1));
         writer::spawn(Arc::clone(&shared), jobs);
-        let (stop, stopped) = oneshot::channel();
+        let (stop, stopped) = watch::channel(());
         let checkpointing = checkpoint::run(Arc::clone(&shared), queue.downgrade(), stopped);
         let checkpointer = Mutex::new(Some((stop, tokio::spawn(checkpointing))));
         let anchor = Mutex::new(Some(anchor));
