@@ -6,6 +6,7 @@ pub mod audit;
 pub mod client;
 pub mod disk;
 pub mod gate;
+pub mod port;
 pub mod record;
 pub mod server;
 pub mod workload;

@@ -3,6 +3,7 @@
 //! A bench breaks one kind of thing, under callers, and ends with the audit. Each has a negative control: the same bench
 //! over something that is broken on purpose, which must find it, or the bench has shown nothing.
 
+mod kill;
 mod model;
 mod powercut;
 pub mod run;
@@ -35,6 +36,8 @@ pub struct Setting {
     pub size: Size,
     /// In a soak: how often the bench repeats its innermost thing (kills, images); its own default when absent.
     pub count: Option<u64>,
+    /// Only this case of a bench that has cases.
+    pub case: Option<String>,
 }
 
 /// What a bench did and found.
@@ -62,4 +65,4 @@ pub struct Bench {
 }
 
 /// All benches, in the order in which they run.
-pub const BENCHES: &[Bench] = &[powercut::POWERCUT, model::MODEL];
+pub const BENCHES: &[Bench] = &[kill::KILL, powercut::POWERCUT, model::MODEL];

@@ -5,7 +5,7 @@
 //! read, or carry on with somebody else's work. Everything random follows from the seed of the [`Plan`]. They judge
 //! nothing: every attempt goes into the recorder, and the audit judges.
 //!
-//! Files: [`caller`](self) is one caller and how it makes a call, `work` what it does next, `values` what a person answers.
+//! Files: `caller` is one caller and how it makes a call, `work` what it does next, `values` what a person answers.
 
 mod caller;
 mod values;
@@ -225,11 +225,13 @@ pub struct Resolved {
 async fn again(gate: &Gate, recorder: &Recorder, open: &Attempt) -> Value {
     let mut pause = caller::PAUSE_MIN;
     loop {
-        let mut client = Client::new(gate.wait().await);
+        let pass = gate.pass().await;
+        let mut client = Client::new(pass.address);
         let sent_ns = recorder.now_ns();
         let outcome = client.call(&open.tool, &open.arguments).await;
         let result = outcome.result().filter(is_definite_result);
         recorder.keep(Attempt { sent_ns, over_ns: recorder.now_ns(), outcome, ..open.clone() });
+        drop(pass);
         if let Some(result) = result {
             return result;
         }

@@ -1,6 +1,6 @@
 //! The program `wf-torture`: runs benches and their negative controls, says what each did and found.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Parser;
@@ -27,7 +27,7 @@ pub struct Arguments {
     /// In a soak: how many kills, crash images or cases
     #[arg(long, value_name = "NUMBER", requires = "soak")]
     count: Option<u64>,
-    /// Run only this bench (repeatable)
+    /// Run only this bench, or one case of it as BENCH/CASE (repeatable)
     #[arg(long = "only", value_name = "BENCH")]
     only: Vec<String>,
     /// Print the benches, run nothing
@@ -49,7 +49,10 @@ pub fn run(arguments: &Arguments) -> Result<bool, Fault> {
         }
         return Ok(true);
     }
-    if let Some(unknown) = arguments.only.iter().find(|n| BENCHES.iter().all(|b| b.name != **n)) {
+    let named = |only: &str, bench: &Bench| {
+        only.strip_prefix(bench.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    if let Some(unknown) = arguments.only.iter().find(|n| BENCHES.iter().all(|b| !named(n, b))) {
         return Err(Fault::Run(format!("no bench is called {unknown}; see --list")));
     }
     let temporary;
@@ -68,17 +71,22 @@ pub fn run(arguments: &Arguments) -> Result<bool, Fault> {
     };
     say(&format!("seed {seed}"));
     let setting = Setting {
-        server: arguments.server.clone(),
-        preload: arguments.preload.clone(),
+        server: absolute(&arguments.server)?,
+        preload: absolute(&arguments.preload)?,
         folder,
         seed,
         size: if arguments.soak { Size::Soak } else { Size::Short },
         count: arguments.count,
+        case: None,
     };
     let mut green = true;
     for bench in BENCHES {
-        if arguments.only.is_empty() || arguments.only.iter().any(|name| name == bench.name) {
+        if arguments.only.is_empty() {
             green &= one(bench, &setting)?;
+        }
+        for only in arguments.only.iter().filter(|only| named(only, bench)) {
+            let case = only.split_once('/').map(|(_, case)| case.to_owned());
+            green &= one(bench, &Setting { case, ..setting.clone() })?;
         }
     }
     Ok(green)
@@ -89,6 +97,9 @@ fn one(bench: &Bench, setting: &Setting) -> Result<bool, Fault> {
     let report = (bench.run)(setting)?;
     let control = (bench.control)(setting)?;
     print(bench.name, &report);
+    for done in &control.done {
+        say(&format!("{}: control: {done}", bench.name));
+    }
     let caught = !control.found.is_empty();
     if !caught {
         say(&format!("{}: FOUND NOTHING in what is broken on purpose", bench.name));
@@ -101,6 +112,11 @@ fn one(bench: &Bench, setting: &Setting) -> Result<bool, Fault> {
         if caught { "found" } else { "NOT FOUND" },
     ));
     Ok(report.found.is_empty() && caught)
+}
+
+/// Servers run in folders of their own.
+fn absolute(path: &Path) -> Result<PathBuf, Fault> {
+    std::path::absolute(path).map_err(Fault::io("the working folder"))
 }
 
 fn print(name: &str, report: &Report) {

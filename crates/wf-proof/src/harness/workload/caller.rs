@@ -171,7 +171,8 @@ impl Caller {
     /// One attempt, written down, once the gate is open.
     async fn attempt(&mut self, call: &Call) -> Result<Outcome, Gone> {
         let gate = self.gate.clone();
-        let address = self.unless_gone(gate.wait()).await?;
+        let pass = self.unless_gone(gate.pass()).await?;
+        let address = pass.address;
         let mut client = match self.connection.take() {
             Some((at, client)) if at == address => client,
             Some(_) | None => Client::new(address),
@@ -191,6 +192,7 @@ impl Caller {
             over_ns: self.recorder.now_ns(),
             outcome: outcome.clone(),
         });
+        drop(pass);
         self.connection = Some((address, client));
         Ok(outcome)
     }
