@@ -173,7 +173,12 @@ impl Story {
 
     /// Changes what an attempt was answered.
     pub(crate) fn answer(&mut self, name: &str, change: impl FnOnce(&mut Value)) {
-        let attempt = self.attempt(name);
+        self.answer_at(self.by_name[name], change);
+    }
+
+    /// The same for the attempt at this place.
+    pub(crate) fn answer_at(&mut self, index: usize, change: impl FnOnce(&mut Value)) {
+        let attempt = &mut self.attempts[index];
         let mut result = attempt.outcome.result().unwrap();
         change(&mut result);
         let text = wf_core::idempotency::canonical_string(&result).unwrap();
@@ -190,12 +195,6 @@ impl Story {
     pub(crate) fn commit(&mut self, key: &str) -> &mut Commit {
         let is = |commit: &&mut Commit| commit.ledger.key.key.as_str() == key;
         self.commits.iter_mut().find(is).unwrap()
-    }
-
-    /// Takes the commit out, as a store that lost it.
-    pub(crate) fn lose(&mut self, key: &str) -> Commit {
-        let index = self.commits.iter().position(|c| c.ledger.key.key.as_str() == key).unwrap();
-        self.commits.remove(index)
     }
 }
 

@@ -4,6 +4,8 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod audit_clean;
+mod audit_controls;
+mod audit_linear;
 mod audit_story;
 mod build;
 mod clauses;

@@ -117,6 +117,24 @@ impl Flight {
     }
 }
 
+/// A call that changes nothing may as well happen as soon as it is answered right: whatever can follow without it can
+/// follow with it. So looks never multiply the configurations.
+fn looked<M: Machine>(
+    machine: &M,
+    calls: &[Timed<M::Input>],
+    flight: &Flight,
+    mut happened: u64,
+    state: &M::State,
+) -> u64 {
+    for (number, index) in flight.slots.iter().enumerate() {
+        let call = index.and_then(|index| calls.get(index));
+        if call.is_some_and(|call| machine.step(state, &call.input).as_ref() == Some(state)) {
+            happened |= 1_u64 << number;
+        }
+    }
+    happened
+}
+
 /// All configurations in which the call in `slot` has happened; its bit is cleared. None beyond the budget.
 fn after<M: Machine>(
     machine: &M,
@@ -131,6 +149,7 @@ fn after<M: Machine>(
     let mut seen = now.clone();
     let mut open: Vec<_> = now.into_iter().collect();
     while let Some((happened, state)) = open.pop() {
+        let happened = looked(machine, calls, flight, happened, &state);
         if happened & due != 0 {
             next.insert((happened & !due, state));
             continue;
