@@ -1,18 +1,27 @@
 //! The figures of the product beside their floors, measured in one run on one machine. [`run`] is the program.
 //!
-//! [`load`] is the closed loop of callers that every server is measured with, [`work`] the calls that it makes, [`wire`]
-//! one connection, [`process`] what the system says about a server's process, [`samples`] times and what is said of them.
-//! The floors: [`raw`] (the same rows in SQLite), [`echo`] (bare HTTP); [`child`] starts the echo and the Python peer,
-//! and [`contenders`] measures each of them and the product the same way. [`fill`] makes large databases.
+//! Measuring: [`load`] is the closed loop of callers that every server is measured with, [`work`] the calls that it makes,
+//! [`wire`] one connection, [`process`] what the system says about a server's process, [`samples`] times and what is said
+//! of them. The floors: [`raw`] (the same rows in SQLite) and [`echo`] (bare HTTP); [`child`] starts the echo and the
+//! Python peer, [`contenders`] measures each of them and the product the same way. Size: [`fill`] makes large databases,
+//! [`growth`] and [`start`] measure on them. Saying it: [`figures`] runs the rounds, [`verdicts`] compares with the
+//! targets, [`machine`] describes where, [`plot`] and [`report`] write.
 
 pub mod child;
 pub mod contenders;
 pub mod echo;
+pub mod figures;
 pub mod fill;
+pub mod growth;
 pub mod load;
+pub mod machine;
+pub mod plot;
 pub mod process;
 pub mod raw;
+pub mod report;
 pub mod run;
 pub mod samples;
+pub mod start;
+pub mod verdicts;
 pub mod wire;
 pub mod work;

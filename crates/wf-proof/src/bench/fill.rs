@@ -215,6 +215,6 @@ async fn commit(
 /// How often its machine was used before by finished workflows.
 fn turn(number: u64) -> u64 {
     // Numbers that share a machine are MACHINES apart, which OPEN_EVERY divides: either all of them are open or none.
-    const { assert!(MACHINES % OPEN_EVERY == 0 && MACHINES > AT_ONCE) };
+    const { assert!(MACHINES.is_multiple_of(OPEN_EVERY) && MACHINES > AT_ONCE) };
     number / MACHINES
 }

@@ -7,8 +7,10 @@ use clap::{Args, Parser, Subcommand};
 
 use super::contenders::{Contenders, serve, temporary};
 use super::echo;
+use super::figures::{self, Asked};
 use super::fill;
 use super::load::{self, Measured, Plan};
+use super::report;
 use super::samples::Quantiles;
 use crate::fault::Fault;
 
@@ -28,6 +30,8 @@ enum What {
     Floors(FloorsArguments),
     /// Fills a new database with workflows, most of them finished
     Fill(FillArguments),
+    /// All figures with their targets, written as JSON, page and plot
+    Figures(FiguresArguments),
     /// The echo of the floors, as a process of its own
     #[command(hide = true)]
     Echo {
@@ -47,6 +51,40 @@ struct FloorsArguments {
     /// How long each is measured
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     seconds: f64,
+}
+
+#[derive(Debug, Args)]
+struct FiguresArguments {
+    /// The built server
+    #[arg(long, value_name = "FILE")]
+    server: PathBuf,
+    /// The Python of the peer's environment, which `cargo xtask bench` makes; without it the peer is left out
+    #[arg(long, value_name = "FILE")]
+    python: Option<PathBuf>,
+    /// Folder for databases; the filled ones stay there for the next run
+    #[arg(long, value_name = "FOLDER")]
+    databases: PathBuf,
+    /// Folder for benchmarks.json, benchmarks.svg and the figures of benchmarks.md
+    #[arg(long, value_name = "FOLDER")]
+    out: PathBuf,
+    /// How often everything is measured
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// How long each thing is measured in a round
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
+    seconds: f64,
+    /// Workflows of the large database
+    #[arg(long, value_name = "NUMBER", default_value_t = 1_000_000)]
+    workflows: u64,
+    /// Workflows of the small database
+    #[arg(long, value_name = "NUMBER", default_value_t = 1_000)]
+    few: u64,
+    /// Events of the long history
+    #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
+    events: u64,
+    /// Callers of the wide load
+    #[arg(long, default_value_t = 64)]
+    callers: usize,
 }
 
 #[derive(Debug, Args)]
@@ -113,6 +151,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Fault> {
     match &arguments.what {
         What::Load(asked) => runtime.block_on(one_load(asked)),
         What::Floors(asked) => runtime.block_on(floors(asked)),
+        What::Figures(asked) => runtime.block_on(all_figures(asked)),
         What::Echo { .. } | What::Fill(_) => Ok(()),
     }
 }
@@ -157,6 +196,36 @@ async fn floors(asked: &FloorsArguments) -> Result<(), Fault> {
             print(&peer);
         }
     }
+    Ok(())
+}
+
+async fn all_figures(asked: &FiguresArguments) -> Result<(), Fault> {
+    let figures = figures::measure(&Asked {
+        server: asked.server.clone(),
+        python: asked.python.clone(),
+        folder: asked.databases.clone(),
+        rounds: asked.rounds.max(1),
+        time: duration(asked.seconds)?,
+        callers: asked.callers,
+        workflows: (asked.few, asked.workflows),
+        history: asked.events,
+    })
+    .await?;
+    for said in &figures.verdicts {
+        say(&format!(
+            "{} {:<11} {} {}: {:.2} ({:.2} to {:.2}) {}",
+            said.name,
+            if said.reached { "reached" } else { "NOT REACHED" },
+            said.what,
+            said.target,
+            said.value.median,
+            said.value.min,
+            said.value.max,
+            said.unit
+        ));
+    }
+    report::write(&figures, &asked.out)?;
+    say(&format!("written to {}", asked.out.display()));
     Ok(())
 }
 

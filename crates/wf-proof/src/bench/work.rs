@@ -100,6 +100,27 @@ impl Round {
         Ok(Self { id, steps, finish })
     }
 
+    /// Corrects the first step; even and odd numbers are different values.
+    pub fn correction(&self, number: u64, names: &mut Names) -> Bytes {
+        let value = if number.is_multiple_of(2) { "4.3" } else { "4.4" };
+        let arguments = object(json!({
+            "workflow_id": self.id, "step_id": "reading_01", "value": value, "reason_code": "MISHEARD",
+            "idempotency_key": names.key(),
+        }));
+        request_body("correct_step", &arguments)
+    }
+
+    /// Submits what comes after so many steps, and finishes it.
+    ///
+    /// # Errors
+    /// When it is not finished.
+    pub async fn complete(&self, connection: &mut Connection, done: usize) -> Result<(), Fault> {
+        for body in self.steps.iter().skip(done) {
+            expect(&connection.call(body.clone()).await?, "recorded")?;
+        }
+        self.finish(connection).await
+    }
+
     /// Finishes it, so that its unit is free again.
     ///
     /// # Errors
@@ -108,6 +129,12 @@ impl Round {
         let answer = connection.call(self.finish.clone()).await?;
         expect(&answer, "finished")
     }
+}
+
+/// Asks where a workflow stands.
+#[must_use]
+pub fn status_of(workflow: &str) -> Bytes {
+    request_body("get_status", &object(json!({ "workflow_id": workflow })))
 }
 
 /// Looks for this outcome in the structured content.
