@@ -8,7 +8,7 @@
 //!
 //! Modules in reading order: `config`, `open` (with `place`, `schema`, `connection`), [`LocalStore`] in `store`,
 //! `codec` (row ↔ domain), `queries` and `writer` (all SQL), `fault` (the only mapping of SQLite's errors),
-//! `checkpoint`, `backup`, `restore`.
+//! `checkpoint`, `backup`, `restore`, `strays`.
 
 mod backup;
 mod checkpoint;
@@ -24,6 +24,7 @@ mod restore;
 mod schema;
 mod shared;
 mod store;
+mod strays;
 #[cfg(test)]
 mod tests;
 mod writer;

@@ -26,7 +26,7 @@ use crate::place::InUse;
 use crate::queries::{Readers, catalogue, events, load, locks, outbox, workflows};
 use crate::shared::Shared;
 use crate::writer::job::{Done, Job, Task};
-use crate::{checkpoint, connection, restore, writer};
+use crate::{checkpoint, connection, restore, strays, writer};
 
 /// A SQLite store. Cheap to clone; all clones are one store. When the last one is dropped the writer finishes what
 /// waits and ends; [`close`](Self::close) waits for that.
@@ -89,6 +89,15 @@ impl LocalStore {
         let faults = restore::integrity(&mut conn).await;
         conn.close().await.map_err(read_error)?;
         faults.map_err(read_error)
+    }
+
+    /// Rows that belong to nothing, and columns that differ from the state that they copy: what the port does not show. At
+    /// most 20 lines of a kind; nothing when all is well. Reads all of it, on a connection of its own.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the file cannot even be read.
+    pub async fn strays(&self) -> Result<Vec<String>, ReadError> {
+        strays::look(&self.inner.shared.config).await
     }
 
     /// Refuses new commits, finishes those that wait, carries the log over and closes the files. Other handles answer

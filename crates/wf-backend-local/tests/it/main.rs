@@ -16,5 +16,6 @@ mod places;
 mod random;
 mod restore;
 mod speed;
+mod strays;
 mod syscalls;
 mod traps;
