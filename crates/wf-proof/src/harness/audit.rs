@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use wf_backend_local::{LocalConfig, LocalStore};
 use wf_core::ports::{OpenError, ReadError};
+use wf_procedure::Compiler;
 use wf_testkit::audit::history::Attempt;
 use wf_testkit::audit::{Audit, Invariant, Violation};
 
@@ -85,8 +86,12 @@ fn look(copy: &Path, attempts: &[Attempt]) -> Result<Audit, Fault> {
 
 async fn found(store: &LocalStore, attempts: &[Attempt]) -> Result<Audit, ReadError> {
     let faults = store.integrity_check().await?;
-    let mut audit = wf_testkit::audit::audit(store, attempts, None).await?;
+    let strays = store.strays().await?;
+    let mut audit = wf_testkit::audit::audit(store, attempts, Some(&Compiler)).await?;
     audit.violations.extend(faults.into_iter().map(unreadable));
+    // Rows without their counterparts are commits of which a part is there.
+    let stray = |line| Violation::new(Invariant::I5, "database", line);
+    audit.violations.extend(strays.into_iter().map(stray));
     Ok(audit)
 }
 

@@ -3,21 +3,24 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::Parser;
+use clap::{Args, Parser, Subcommand};
 
 use super::{BENCHES, Bench, Report, Setting, Size};
 use crate::fault::Fault;
+use crate::harness::{self, record};
 
 /// Tries to break the server: kills, power cuts, failing system calls and disks.
 #[derive(Debug, Parser)]
-#[command(name = "wf-torture", version)]
+#[command(name = "wf-torture", version, args_conflicts_with_subcommands = true)]
 pub struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// The built server; needs the feature `failpoints`
-    #[arg(long, value_name = "FILE")]
-    server: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "list")]
+    server: Option<PathBuf>,
     /// The built library that logs and disturbs what the server does to its files
-    #[arg(long, value_name = "FILE")]
-    preload: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "list")]
+    preload: Option<PathBuf>,
     /// Everything random follows from it; a run prints its own
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
@@ -38,11 +41,30 @@ pub struct Arguments {
     folder: Option<PathBuf>,
 }
 
+#[derive(Debug, Subcommand)]
+enum Command {
+    Audit(AuditArguments),
+}
+
+/// Hold a database against what its callers saw, and print every invariant that does not hold
+#[derive(Debug, Args)]
+struct AuditArguments {
+    /// What the callers saw: one attempt a line, as a bench leaves it
+    #[arg(long, value_name = "FILE")]
+    history: PathBuf,
+    /// The database; nobody may be writing to it. It is copied, not changed
+    #[arg(long, value_name = "FILE")]
+    store: PathBuf,
+}
+
 /// Runs what the arguments ask for. True if nothing was found and every negative control was.
 ///
 /// # Errors
 /// When a bench could not be run.
 pub fn run(arguments: &Arguments) -> Result<bool, Fault> {
+    if let Some(Command::Audit(arguments)) = &arguments.command {
+        return audit(arguments);
+    }
     if arguments.list {
         for bench in BENCHES {
             say(&format!("{:<12} {}", bench.name, bench.what));
@@ -55,15 +77,15 @@ pub fn run(arguments: &Arguments) -> Result<bool, Fault> {
     if let Some(unknown) = arguments.only.iter().find(|n| BENCHES.iter().all(|b| !named(n, b))) {
         return Err(Fault::Run(format!("no bench is called {unknown}; see --list")));
     }
-    let temporary;
+    let mut temporary = None;
     let folder = if let Some(folder) = &arguments.folder {
         folder.clone()
     } else {
-        temporary = tempfile::Builder::new()
+        let fresh = tempfile::Builder::new()
             .prefix("wf-torture-")
             .tempdir()
             .map_err(Fault::io("a temporary folder"))?;
-        temporary.path().to_owned()
+        temporary.insert(fresh).path().to_owned()
     };
     let seed = match arguments.seed {
         Some(seed) => seed,
@@ -71,8 +93,8 @@ pub fn run(arguments: &Arguments) -> Result<bool, Fault> {
     };
     say(&format!("seed {seed}"));
     let setting = Setting {
-        server: absolute(&arguments.server)?,
-        preload: absolute(&arguments.preload)?,
+        server: absolute(given(arguments.server.as_deref())?)?,
+        preload: absolute(given(arguments.preload.as_deref())?)?,
         folder,
         seed,
         size: if arguments.soak { Size::Soak } else { Size::Short },
@@ -89,7 +111,37 @@ pub fn run(arguments: &Arguments) -> Result<bool, Fault> {
             green &= one(bench, &Setting { case, ..setting.clone() })?;
         }
     }
+    if !green && let Some(temporary) = temporary {
+        say(&format!("what was found is in {}", temporary.keep().display()));
+    }
     Ok(green)
+}
+
+/// The command line does not let these be absent.
+fn given(path: Option<&Path>) -> Result<&Path, Fault> {
+    path.ok_or_else(|| Fault::Run("--server and --preload are needed".to_owned()))
+}
+
+/// True if every invariant holds.
+fn audit(arguments: &AuditArguments) -> Result<bool, Fault> {
+    if !arguments.store.exists() {
+        let help = "name the database file of a server".to_owned();
+        return Err(Fault::Missing { what: arguments.store.clone(), help });
+    }
+    let attempts = record::read(&arguments.history)?;
+    let audit = harness::audit::examine(&arguments.store, &attempts)?;
+    for violation in &audit.violations {
+        say(&violation.to_string());
+    }
+    for left_out in &audit.left_out {
+        say(&format!("left out: {left_out}"));
+    }
+    let verdict = match audit.violations.len() {
+        0 => "every invariant holds".to_owned(),
+        found => format!("{found} violations"),
+    };
+    say(&format!("{verdict}: {audit}"));
+    Ok(audit.violations.is_empty())
 }
 
 fn one(bench: &Bench, setting: &Setting) -> Result<bool, Fault> {
@@ -132,6 +184,6 @@ fn print(name: &str, report: &Report) {
 }
 
 #[expect(clippy::print_stdout, reason = "a command line tool reports on its standard output")]
-fn say(line: &str) {
+pub(super) fn say(line: &str) {
     println!("{line}");
 }
