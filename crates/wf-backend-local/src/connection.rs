@@ -10,8 +10,6 @@ use sqlx::{ConnectOptions as _, Row as _, SqliteConnection};
 use crate::config::LocalConfig;
 #[cfg(feature = "failpoints")]
 use crate::failpoint;
-#[cfg(feature = "failpoints")]
-use crate::failpoint;
 
 /// The oldest SQLite without the WAL-reset bug (<https://sqlite.org/wal.html#walresetbug>).
 pub(crate) const SQLITE_VERSION_MIN: (u32, u32, u32) = (3, 51, 3);
