@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 use rustix::process::Signal;
 
 use crate::fault::Fault;
-use crate::harness::audit::audit;
+use crate::harness::audit::examine;
 use crate::harness::gate::Gate;
 use crate::harness::port::lasting_address;
 use crate::harness::record::{self, Recorder};
@@ -91,8 +91,9 @@ impl Database {
 
     /// Holds the database against the history. Nobody may have it open.
     pub(super) fn audit(&mut self, tally: &mut Tally) -> Result<(), Fault> {
-        self.found.extend(audit(&self.launch.database(), &self.recorder.attempts())?);
-        tally.audited();
+        let audit = examine(&self.launch.database(), &self.recorder.attempts())?;
+        self.found.extend(audit.violations.iter().map(ToString::to_string));
+        tally.audited(audit.left_out.len());
         Ok(())
     }
 

@@ -26,6 +26,7 @@ pub(super) struct Tally {
     lost_answers: usize,
     committed_unknown: usize,
     audits: u64,
+    left_out: usize,
 }
 
 impl Tally {
@@ -39,9 +40,10 @@ impl Tally {
         self.restarts.push(took);
     }
 
-    /// The database was held against its history.
-    pub(super) fn audited(&mut self) {
+    /// The database was held against its history, so many orders of calls not looked through.
+    pub(super) fn audited(&mut self, left_out: usize) {
         self.audits += 1;
+        self.left_out += left_out;
     }
 
     /// The history of the callers of one database, which is over.
@@ -120,11 +122,12 @@ impl Tally {
                 self.committed_unknown
             ),
             format!(
-                "{} restarts: median {} ms, longest {} ms; {} audits",
+                "{} restarts: median {} ms, longest {} ms; {} audits, {} searches for an order given up",
                 restarts.len(),
                 median.as_millis(),
                 longest.as_millis(),
-                self.audits
+                self.audits,
+                self.left_out
             ),
         ]
     }
