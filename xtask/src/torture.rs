@@ -29,6 +29,9 @@ pub(crate) struct Options {
     /// Print the benches, run nothing
     #[arg(long)]
     list: bool,
+    /// Run no bench: hold the database of a run that found something against what its callers saw
+    #[arg(long, num_args = 2, value_names = ["HISTORY", "DATABASE"], exclusive = true)]
+    audit: Vec<String>,
 }
 
 impl Options {
@@ -55,6 +58,12 @@ impl Options {
         }
         arguments
     }
+
+    /// What `wf-torture` is run with to audit, if that is asked for.
+    fn audit(&self) -> Option<[&str; 5]> {
+        let [history, database] = self.audit.as_slice() else { return None };
+        Some(["audit", "--history", history, "--store", database])
+    }
 }
 
 /// Builds and runs. True if nothing was found, and everything that is broken on purpose was.
@@ -68,6 +77,9 @@ pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
         return Ok(false);
     }
     let program = ci::binary(root, "wf-torture");
+    if let Some(arguments) = options.audit() {
+        return Run::new(root, &program.to_string_lossy(), &arguments).succeeds();
+    }
     let server = ci::binary(root, "wf-cli");
     let library = ci::library(root, "wf_diskfault");
     let mut arguments: Vec<String> =
@@ -97,5 +109,12 @@ mod tests {
         };
         let expected = ["--soak", "--count", "9", "--seed", "7", "--only", "kill"];
         assert_eq!(soak.arguments(), expected);
+        assert_eq!(soak.audit(), None);
+        let audit = Options {
+            audit: vec!["attempts.jsonl".to_owned(), "checkpoint.db".to_owned()],
+            ..Options::default()
+        };
+        let expected = ["audit", "--history", "attempts.jsonl", "--store", "checkpoint.db"];
+        assert_eq!(audit.audit(), Some(expected));
     }
 }
