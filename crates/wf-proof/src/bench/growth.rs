@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
+use rusqlite::OpenFlags;
 use serde::Serialize;
 use tempfile::TempDir;
 
@@ -12,7 +13,7 @@ use super::contenders::{serve, temporary};
 use super::load::{self, Plan};
 use super::samples::Samples;
 use super::wire::Connection;
-use super::work::{Names, Round, expect};
+use super::work::{Names, Round, expect, take_up};
 use crate::fault::Fault;
 use crate::harness::client::request_body;
 use crate::harness::server::Server;
@@ -80,8 +81,14 @@ impl Growing {
         let [first, second] = &folders;
         let small = serve(server, first.path(), Some(&sizes.small))?;
         let large = serve(server, second.path(), Some(&sizes.large))?;
-        let mut connection = Connection::open(small.address()).await?;
         let mut names = Names::new()?;
+        for (server, database) in [(&small, &sizes.small), (&large, &sizes.large)] {
+            let mut connection = Connection::open(server.address()).await?;
+            for workflow in left_open(database)? {
+                take_up(&mut connection, &workflow, &mut names).await?;
+            }
+        }
+        let mut connection = Connection::open(small.address()).await?;
         let long = Round::start(&mut connection, LONG, &mut names).await?;
         for body in long.steps.iter().take(RECORDED) {
             expect(&connection.call(body.clone()).await?, "recorded")?;
@@ -182,6 +189,18 @@ impl Growing {
         }
         Ok((samples.quantiles().p50_us, seen))
     }
+}
+
+/// What a run that was ended left open in a filled database: it would be in the way of the next.
+fn left_open(database: &Path) -> Result<Vec<String>, Fault> {
+    let read = || -> rusqlite::Result<Vec<String>> {
+        let db = rusqlite::Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let mut open = db.prepare(
+            "SELECT id FROM workflows WHERE owner = 'user:local' AND completed_at IS NULL AND tenant = 'default'",
+        )?;
+        open.query_map([], |row| row.get(0))?.collect()
+    };
+    read().map_err(|error| Fault::Run(format!("looking into {}: {error}", database.display())))
 }
 
 fn pick(pair: &mut (f64, f64), second: bool) -> &mut f64 {
