@@ -125,7 +125,9 @@ fn has_effect(call: &Call<'_>, commit: &Applied) -> bool {
         "correct_step" => about("step_corrected", step, value),
         "skip_step" => about("step_skipped", step, None),
         "report_problem" => {
-            let words = call.said("summary");
+            // Without a key an open block of the same step answers a report, whatever its words.
+            let repeats = call.key.is_none() && call.fate == Fate::Repeated;
+            let words = call.said("summary").filter(|_| !repeats);
             about("problem_noted", None, words) || about("workflow_blocked", None, words)
         }
         "resolve_block" => about("block_resolved", call.said("block_id"), call.said("decision")),
