@@ -48,7 +48,7 @@ const OPERATIONS_MAX: usize = 60;
 /// Cases of a short run, of a soak that names no count, and of a negative control until it finds something.
 const CASES: (u64, u64, u64) = (150, 4_000, 60);
 /// Longest time for making a failing case smaller.
-const SHRINK: Duration = Duration::from_secs(60);
+const SHRINK: Duration = Duration::from_secs(120);
 /// The same for a negative control, which only has to show that it works.
 const CONTROL_SHRINK: Duration = Duration::from_secs(2);
 /// Cases that are played at once: a case waits for its disk most of the time.
