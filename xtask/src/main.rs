@@ -10,6 +10,7 @@
     reason = "a command line tool reports on its standard streams"
 )]
 
+mod bench;
 mod ci;
 mod deny;
 mod fault;
@@ -61,6 +62,8 @@ enum Task {
     },
     /// Tries to break the built server: kills, power cuts, failing system calls and disks
     Torture(torture::Options),
+    /// The figures of the release build beside their floors, into docs/benchmarks.*
+    Bench(bench::Options),
     /// Everything that CI runs, in order, stopping at the first failure
     Ci(ci::Options),
 }
@@ -91,6 +94,7 @@ fn run(task: Task) -> Result<bool, Fault> {
         }
         Task::Selftest { fast } => selftest::task(&root, fast),
         Task::Torture(options) => torture::task(&root, &options),
+        Task::Bench(options) => bench::task(&root, &options),
         Task::Ci(options) => ci::task(&root, &options),
     }
 }

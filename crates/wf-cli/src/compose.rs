@@ -11,7 +11,7 @@ use wf_backend_local::{
 use wf_core::engine::verify::{VerifyReport, verify};
 use wf_core::engine::{Engine, EngineError, EngineParts, Policies, Settings};
 use wf_core::ports::{
-    DefinitionError, NotificationPort, OpenError, OrchestratorPort, StorageBackendPort,
+    DefinitionError, NotificationPort, OpenError, OrchestratorPort, ReadError, StorageBackendPort,
 };
 use wf_procedure::Compiler;
 
@@ -62,6 +62,14 @@ impl Backend {
     pub(crate) async fn backup(&self, file: &Path) -> Result<u64, Failure> {
         let made = self.local.backup(file).await.map_err(cannot_copy)?;
         Ok(made.bytes)
+    }
+
+    /// Rows that belong to nothing, and columns that differ from states, one line each; see the backend.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub(crate) async fn strays(&self) -> Result<Vec<String>, ReadError> {
+        self.local.strays().await
     }
 
     /// Finishes what was accepted and closes the files.

@@ -23,6 +23,11 @@ use clap::Parser as _;
 
 use exit::{Exit, Failure};
 
+/// A call allocates on one thread and frees on another (runtime, writer, readers), which the allocator of the C library
+/// is slow at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     #[cfg(feature = "failpoints")]
     let _asked = fail::FailScenario::setup();

@@ -1,13 +1,13 @@
 //! The canonical text of a JSON value (RFC 8785) and the hash of bytes.
 //!
-//! The writer is `serde_json_canonicalizer`; this module adds the refusals that keep it honest
-//! (`exact`). `fingerprint` hashes what is written here, `ledger` stores it.
+//! The writer is `serde_json_canonicalizer`, or `serde_json` itself where both write the same; this module
+//! adds the refusals that keep them honest (`exact`). `fingerprint` hashes what is written here, `ledger` stores it.
 
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::exact::{self, Numbers};
+use crate::exact::{self, Numbers, Plain};
 
 /// Why a value has no canonical form.
 ///
@@ -68,8 +68,8 @@ impl CanonicalError {
 /// `$serde_json::private::` and more than 127 levels of nesting. A float beyond 2^53 is written: it
 /// is a double already, and loses nothing. ([`Fingerprint::of`](crate::Fingerprint::of) refuses it.)
 pub fn canonical_bytes(value: &Value) -> Result<Vec<u8>, CanonicalError> {
-    exact::check(value, Numbers::Doubles)?;
-    write(value)
+    let plain = exact::check(value, Numbers::Doubles)?;
+    write(value, plain)
 }
 
 /// [`canonical_bytes`] as text.
@@ -78,13 +78,21 @@ pub fn canonical_bytes(value: &Value) -> Result<Vec<u8>, CanonicalError> {
 ///
 /// As [`canonical_bytes`].
 pub fn canonical_string(value: &Value) -> Result<String, CanonicalError> {
-    exact::check(value, Numbers::Doubles)?;
-    serde_json_canonicalizer::to_string(value).map_err(CanonicalError::Write)
+    let plain = exact::check(value, Numbers::Doubles)?;
+    if plain.holds() {
+        serde_json::to_string(value).map_err(CanonicalError::Write)
+    } else {
+        serde_json_canonicalizer::to_string(value).map_err(CanonicalError::Write)
+    }
 }
 
-/// The canonical bytes of something that was already checked.
-pub(crate) fn write<T: Serialize>(value: &T) -> Result<Vec<u8>, CanonicalError> {
-    serde_json_canonicalizer::to_vec(value).map_err(CanonicalError::Write)
+/// The canonical bytes of something that was already checked, and found plain or not.
+pub(crate) fn write<T: Serialize>(value: &T, plain: Plain) -> Result<Vec<u8>, CanonicalError> {
+    if plain.holds() {
+        serde_json::to_vec(value).map_err(CanonicalError::Write)
+    } else {
+        serde_json_canonicalizer::to_vec(value).map_err(CanonicalError::Write)
+    }
 }
 
 /// SHA-256 (FIPS 180-4) of `bytes`, as 64 lowercase hexadecimal digits.

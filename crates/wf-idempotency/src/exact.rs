@@ -33,6 +33,30 @@ pub(crate) enum Numbers {
     Exact,
 }
 
+/// Whether an ordinary compact JSON text of a value is its canonical text already.
+///
+/// It is when every number is an integer (a double is written otherwise by ECMAScript than by others) and the keys of
+/// every object are ASCII and in order (UTF-16 and UTF-8 sort them alike). Strings are escaped alike by `serde_json` and
+/// by RFC 8785. Nearly everything that is hashed or stored is such a value, and the ordinary writer neither buffers nor
+/// sorts members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Plain(bool);
+
+impl Plain {
+    /// True when the ordinary writer gives the canonical text.
+    pub(crate) fn holds(self) -> bool {
+        self.0
+    }
+
+    /// Of a whole from its parts.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self(self.0 && other.0)
+    }
+
+    /// Of something without parts.
+    pub(crate) const YES: Self = Self(true);
+}
+
 /// Whether `number` may be written under `rule`.
 fn fits(number: &Number, rule: Numbers) -> bool {
     if let Some(n) = number.as_u64() {
@@ -49,12 +73,16 @@ fn fits(number: &Number, rule: Numbers) -> bool {
 }
 
 /// Refuses what the canonical form would change or what cannot be read back as it was.
-pub(crate) fn check(value: &Value, rule: Numbers) -> Result<(), CanonicalError> {
+pub(crate) fn check(value: &Value, rule: Numbers) -> Result<Plain, CanonicalError> {
     walk(value, 0, rule).map_err(Fault::into_error)
 }
 
 /// As [`check`], for one member of an object that is not a [`Value`] itself.
-pub(crate) fn check_member(key: &str, value: &Value, rule: Numbers) -> Result<(), CanonicalError> {
+pub(crate) fn check_member(
+    key: &str,
+    value: &Value,
+    rule: Numbers,
+) -> Result<Plain, CanonicalError> {
     member(key, value, 1, rule).map_err(Fault::into_error)
 }
 
@@ -88,31 +116,38 @@ impl Fault {
 }
 
 /// `depth` counts the containers around `value`.
-fn walk(value: &Value, depth: usize, rule: Numbers) -> Result<(), Fault> {
+fn walk(value: &Value, depth: usize, rule: Numbers) -> Result<Plain, Fault> {
     match value {
-        Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
-        Value::Number(number) if fits(number, rule) => Ok(()),
+        Value::Null | Value::Bool(_) | Value::String(_) => Ok(Plain::YES),
+        Value::Number(number) if fits(number, rule) => Ok(Plain(!number.is_f64())),
         Value::Number(_) => Err(Fault::new(What::Number)),
         Value::Array(_) | Value::Object(_) if depth >= DEPTH_CEILING => {
             Err(Fault::new(What::Depth))
         }
-        Value::Array(items) => items.iter().enumerate().try_for_each(|(index, item)| {
-            walk(item, depth + 1, rule).map_err(|mut fault| {
-                fault.trail.push_index(index);
-                fault
+        Value::Array(items) => {
+            items.iter().enumerate().try_fold(Plain::YES, |plain, (index, item)| {
+                let item = walk(item, depth + 1, rule).map_err(|mut fault| {
+                    fault.trail.push_index(index);
+                    fault
+                })?;
+                Ok(plain.and(item))
             })
-        }),
+        }
         Value::Object(members) => {
-            members.iter().try_for_each(|(key, item)| member(key, item, depth + 1, rule))
+            // A build may turn on a map that keeps members as they came.
+            let sorted = members.keys().is_sorted();
+            members.iter().try_fold(Plain(sorted), |plain, (key, item)| {
+                Ok(plain.and(member(key, item, depth + 1, rule)?))
+            })
         }
     }
 }
 
-fn member(key: &str, value: &Value, depth: usize, rule: Numbers) -> Result<(), Fault> {
+fn member(key: &str, value: &Value, depth: usize, rule: Numbers) -> Result<Plain, Fault> {
     let checked = if key.starts_with(PRIVATE_PREFIX) {
         Err(Fault::new(What::Private))
     } else {
-        walk(value, depth, rule)
+        walk(value, depth, rule).map(|plain| plain.and(Plain(key.is_ascii())))
     };
     checked.map_err(|mut fault| {
         fault.trail.push_key(key);

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::canonical::{CanonicalError, to_hex, write};
-use crate::exact::{Numbers, check_member};
+use crate::exact::{Numbers, Plain, check_member};
 
 /// SHA-256 of an operation and its arguments, with the version of the recipe.
 ///
@@ -70,9 +70,10 @@ impl Fingerprint {
         excluded: &[&str],
     ) -> Result<Self, CanonicalError> {
         let mut kept = BTreeMap::new();
+        let mut plain = Plain::YES;
         for (key, value) in arguments {
             if !excluded.contains(&key.as_str()) {
-                check_member(key, value, Numbers::Exact)?;
+                plain = plain.and(check_member(key, value, Numbers::Exact)?);
                 kept.insert(key, value);
             }
         }
@@ -81,7 +82,7 @@ impl Fingerprint {
         hasher.update([0]);
         hasher.update(operation.as_bytes());
         hasher.update([0]);
-        hasher.update(write(&kept)?);
+        hasher.update(write(&kept, plain)?);
         Ok(Self { version: Self::VERSION, hash: hasher.finalize().into() })
     }
 

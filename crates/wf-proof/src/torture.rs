@@ -3,6 +3,7 @@
 //! A bench breaks one kind of thing, under callers, and ends with the audit. Each has a negative control: the same bench
 //! over something that is broken on purpose, which must find it, or the bench has shown nothing.
 
+mod disk;
 mod kill;
 mod model;
 mod powercut;
@@ -65,4 +66,4 @@ pub struct Bench {
 }
 
 /// All benches, in the order in which they run.
-pub const BENCHES: &[Bench] = &[kill::KILL, powercut::POWERCUT, model::MODEL];
+pub const BENCHES: &[Bench] = &[kill::KILL, powercut::POWERCUT, disk::DISK, model::MODEL];

@@ -21,6 +21,7 @@ use wf_core::models::{
     Timestamp, WorkflowId,
 };
 use wf_core::policy::Definition;
+use wf_core::state_machine::EventBody;
 use wf_idempotency::{Fingerprint, IdempotencyKey, canonical_bytes};
 
 /// 2026-01-01T00:00:00Z: where the time of tests begins, in milliseconds since the Unix epoch.
@@ -107,4 +108,18 @@ pub fn definition(id: &str, version: u32, says: &str) -> Definition {
 pub fn procedure() -> ProcedureRef {
     let definition = definition("test.procedure", 1, "nothing");
     ProcedureRef { id: definition.id, version: definition.version, digest: definition.digest }
+}
+
+impl CommitBuilder {
+    /// Of another procedure than [`procedure`]; only for a start.
+    #[must_use]
+    pub fn runs(mut self, of: &ProcedureRef) -> Self {
+        self.next.procedure = of.clone();
+        for (body, _) in &mut self.bodies {
+            if let EventBody::WorkflowStarted { procedure, .. } = body {
+                *procedure = of.clone();
+            }
+        }
+        self
+    }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::fault::Fault;
 use crate::process::{Run, available};
 use crate::tree::Tree;
-use crate::{deny, layering, selftest, tidy, torture};
+use crate::{bench, deny, layering, selftest, tidy, torture};
 
 use super::Stage;
 
@@ -81,6 +81,12 @@ pub(super) const STAGES: &[Stage] = &[
         what: "kills, power cuts and faults lose nothing that was acknowledged",
         slow: true,
         run: short_torture,
+    },
+    Stage {
+        name: "bench",
+        what: "the figures can be measured (smallest sizes; no time is judged)",
+        slow: true,
+        run: bench::smoke,
     },
 ];
 
@@ -228,19 +234,23 @@ fn short_torture(root: &Path) -> Result<bool, Fault> {
 
 /// Where cargo puts a binary of the dev profile.
 pub(crate) fn binary(root: &Path, name: &str) -> PathBuf {
-    built(root).join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+    binary_of(root, "debug", name)
+}
+
+/// Where cargo puts a binary of the profile with this folder.
+pub(crate) fn binary_of(root: &Path, profile: &str, name: &str) -> PathBuf {
+    target(root).join(profile).join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
 /// Where cargo puts a dynamic library of the dev profile.
 pub(crate) fn library(root: &Path, name: &str) -> PathBuf {
     let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    built(root).join(format!("{prefix}{name}{suffix}"))
+    target(root).join("debug").join(format!("{prefix}{name}{suffix}"))
 }
 
-fn built(root: &Path) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| root.join("target"), |own| root.join(own));
-    target.join("debug")
+/// Where cargo builds.
+pub(crate) fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |own| root.join(own))
 }
 
 #[cfg(test)]

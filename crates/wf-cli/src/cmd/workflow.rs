@@ -91,7 +91,7 @@ pub(crate) async fn run(
             find(args, store.as_ref()).await?;
             events::print(store.as_ref(), &args.tenant, &args.id, output).await
         }
-        WorkflowCommand::Verify(args) => verify::run(args, store.as_ref(), output).await,
+        WorkflowCommand::Verify(args) => verify::run(args, &backend, output).await,
     };
     backend.close().await;
     done

@@ -127,6 +127,31 @@ fn a_changed_byte_of_the_history_is_damage() {
     run(folder.path(), &["doctor"]).exits(4);
 }
 
+/// The history is whole; only the lists would be wrong.
+#[test]
+fn a_column_that_differs_from_its_state_is_damage() {
+    let server = Server::start(&[]);
+    let view = pump::start(&server, "PUMP-204", "k1");
+    let folder = server.stop();
+    let database = folder.path().join("checkpoint.db");
+    let mut bytes = std::fs::read(&database).unwrap();
+    let (running, created) = (b"RUNNING", b"CREATED");
+    for at in 1..bytes.len() - running.len() {
+        // Within JSON it stands in quotes.
+        if &bytes[at..at + running.len()] == running && bytes[at - 1] != b'"' {
+            bytes[at..at + running.len()].copy_from_slice(created);
+        }
+    }
+    std::fs::write(&database, bytes).unwrap();
+    let found = run(folder.path(), &["workflow", "verify", "--json"]).exits(4).json();
+    let message = found["findings"][0]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("a column for lists is not what the state says"), "{found}");
+    let id = pump::id(&view);
+    assert!(message.contains(&id), "{message}");
+    // One workflow is recomputed, not its place in lists.
+    run(folder.path(), &["workflow", "verify", &id]).exits(0);
+}
+
 #[test]
 fn a_lock_is_released_beside_a_server_and_its_workflow_is_told() {
     let server = Server::start(&[]);

@@ -192,6 +192,8 @@ pub struct Reply {
     pub speech: String,
     /// The object, RFC 8785 order.
     pub body: Value,
+    /// The canonical text of `body`, where it was written already: for what was committed.
+    pub text: Option<String>,
 }
 
 impl Request {

@@ -56,7 +56,7 @@ pub(super) fn replayed(row: &LedgerRow) -> Result<Reply, Rejection> {
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let speech = text("speech");
     let outcome = Outcome::parse(&text("outcome")).ok_or_else(damaged)?;
-    Ok(Reply { outcome, error: None, duplicate: true, speech, body })
+    Ok(Reply { outcome, error: None, duplicate: true, speech, body, text: None })
 }
 
 /// The key was used for something else: what it recorded, when, and which fields differ (no values).

@@ -33,7 +33,14 @@ impl Frame<'_> {
         body.insert("outcome".to_owned(), Value::from(outcome.as_str()));
         body.insert("duplicate".to_owned(), Value::from(false));
         body.insert("speech".to_owned(), Value::from(speech.as_str()));
-        Reply { outcome, error: None, duplicate: false, speech, body: Value::Object(body) }
+        Reply {
+            outcome,
+            error: None,
+            duplicate: false,
+            speech,
+            body: Value::Object(body),
+            text: None,
+        }
     }
 
     /// An error result; `parts` may hold the workflow as it stands, or candidates.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use wf_idempotency::{StrictError, StrictLimits, canonical_bytes, parse_strict};
 
 const MILLION: usize = 1_000_000;
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(120);
 
 fn timed(what: &str, text: &str) -> Result<Value, StrictError> {
     let limits = StrictLimits { max_bytes: usize::MAX, max_depth: usize::MAX };

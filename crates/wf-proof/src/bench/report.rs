@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::figures::Figures;
+use super::figures::{Figures, Round};
+use super::load::Measured;
 use super::plot;
 use super::run::megabytes;
 use super::samples::Spread;
@@ -61,7 +62,7 @@ fn markdown(figures: &Figures) -> String {
             if said.reached { "reached" } else { "**not reached**" }
         );
     }
-    let _ = writeln!(text, "\n{}", absolute(figures));
+    let _ = write!(text, "\n{}", absolute(figures));
     text
 }
 
@@ -95,82 +96,68 @@ fn value(said: &Verdict) -> String {
     format!("{:.digits$} ({:.digits$} – {:.digits$}) {unit}", value.median, value.min, value.max)
 }
 
+/// One cell of the table of times and rates.
+type Cell<'a> = &'a dyn Fn(&Round) -> Option<f64>;
+
 /// The times and rates behind the ratios.
 fn absolute(figures: &Figures) -> String {
-    let rounds = &figures.rounds;
-    let median = |of: &dyn Fn(&super::figures::Round) -> Option<f64>| {
-        Spread::of(&rounds.iter().filter_map(of).collect::<Vec<_>>()).median
-    };
     let mut text = format!(
         "| medians | one caller: p50 µs | p99 µs | {callers} callers: steps/s | p50 µs | p99 µs | server CPU µs a call |\n\
          |---|---|---|---|---|---|---|\n",
         callers = figures.callers
     );
-    let mut row = |name: &str, numbers: [f64; 6]| {
+    let mut row = |name: &str, cells: [Cell<'_>; 6]| {
         let _ = write!(text, "| {name} ");
-        for number in numbers {
-            let _ = if number > 0.0 { write!(text, "| {number:.0} ") } else { write!(text, "| ") };
+        for cell in cells {
+            let values: Vec<f64> = figures.rounds.iter().filter_map(cell).collect();
+            let _ = match values.as_slice() {
+                [] => write!(text, "| "),
+                some => write!(text, "| {:.0} ", Spread::of(some).median),
+            };
         }
         text.push_str("|\n");
     };
+    let none: Cell<'_> = &|_| None;
+    let servers: [(&str, fn(&Round) -> Option<[&Measured; 2]>); 3] = [
+        ("Checkpoint", |r| Some([&r.product_one, &r.product_many])),
+        ("Python peer", |r| Some([r.peer_one.as_ref()?, r.peer_many.as_ref()?])),
+        ("bare echo", |r| Some([&r.echo_one, &r.echo_many])),
+    ];
+    for (name, of) in servers {
+        row(
+            name,
+            [
+                &|r| of(r).map(|[one, _]| one.times.p50_us),
+                &|r| of(r).map(|[one, _]| one.times.p99_us),
+                &|r| of(r).map(|[_, many]| many.rate),
+                &|r| of(r).map(|[_, many]| many.times.p50_us),
+                &|r| of(r).map(|[_, many]| many.times.p99_us),
+                &|r| of(r).map(|[_, many]| many.server_cpu_us),
+            ],
+        );
+    }
     row(
-        "Checkpoint",
+        "raw SQLite (times of a commit)",
         [
-            median(&|r| Some(r.product_one.times.p50_us)),
-            median(&|r| Some(r.product_one.times.p99_us)),
-            median(&|r| Some(r.product_many.rate)),
-            median(&|r| Some(r.product_many.times.p50_us)),
-            median(&|r| Some(r.product_many.times.p99_us)),
-            median(&|r| Some(r.product_many.server_cpu_us)),
+            &|r| Some(r.raw_one.times.p50_us),
+            &|r| Some(r.raw_one.times.p99_us),
+            &|r| Some(r.raw_many.rate),
+            &|r| Some(r.raw_many.times.p50_us),
+            &|r| Some(r.raw_many.times.p99_us),
+            none,
         ],
     );
+    row("floor", [&|r| Some(floor_one(r)), none, &|r| Some(floor_many(r)), none, none, none]);
     row(
         "Checkpoint, replay",
         [
-            median(&|r| Some(r.product_one.replays?.p50_us)),
-            median(&|r| Some(r.product_one.replays?.p99_us)),
-            0.0,
-            0.0,
-            0.0,
-            0.0,
+            &|r| Some(r.product_one.replays?.p50_us),
+            &|r| Some(r.product_one.replays?.p99_us),
+            none,
+            none,
+            none,
+            none,
         ],
-    );
-    row(
-        "Python peer",
-        [
-            median(&|r| Some(r.peer_one.as_ref()?.times.p50_us)),
-            median(&|r| Some(r.peer_one.as_ref()?.times.p99_us)),
-            median(&|r| Some(r.peer_many.as_ref()?.rate)),
-            median(&|r| Some(r.peer_many.as_ref()?.times.p50_us)),
-            median(&|r| Some(r.peer_many.as_ref()?.times.p99_us)),
-            median(&|r| Some(r.peer_many.as_ref()?.server_cpu_us)),
-        ],
-    );
-    row(
-        "bare echo",
-        [
-            median(&|r| Some(r.echo_one.times.p50_us)),
-            median(&|r| Some(r.echo_one.times.p99_us)),
-            median(&|r| Some(r.echo_many.rate)),
-            median(&|r| Some(r.echo_many.times.p50_us)),
-            median(&|r| Some(r.echo_many.times.p99_us)),
-            median(&|r| Some(r.echo_many.server_cpu_us)),
-        ],
-    );
-    row(
-        "raw SQLite",
-        [
-            median(&|r| Some(r.raw_one.times.p50_us)),
-            median(&|r| Some(r.raw_one.times.p99_us)),
-            median(&|r| Some(r.raw_many.rate)),
-            median(&|r| Some(r.raw_many.times.p50_us)),
-            median(&|r| Some(r.raw_many.times.p99_us)),
-            0.0,
-        ],
-    );
-    row(
-        "floor",
-        [median(&|r| Some(floor_one(r))), 0.0, median(&|r| Some(floor_many(r))), 0.0, 0.0, 0.0],
     );
     text.push('\n');
     text.push_str(&growth(figures));
@@ -178,7 +165,7 @@ fn absolute(figures: &Figures) -> String {
 }
 
 fn growth(figures: &Figures) -> String {
-    let pair = |name: &str, of: fn(&super::figures::Round) -> (f64, f64)| {
+    let pair = |name: &str, of: fn(&Round) -> (f64, f64)| {
         let (first, second): (Vec<f64>, Vec<f64>) = figures.rounds.iter().map(of).unzip();
         let (first, second) = (Spread::of(&first).median, Spread::of(&second).median);
         format!("| {name} | {first:.0} | {second:.0} |\n")

@@ -71,7 +71,12 @@ fn look(copy: &Path, attempts: &[Attempt]) -> Result<Audit, Fault> {
     on_runtime(async {
         let store = match LocalStore::open(config).await {
             Ok(opened) => opened.store,
-            Err(OpenError::Corrupt { what }) => return Ok(damaged(what)),
+            // Nothing but the file itself can be the cause here: the folder is our own.
+            Err(
+                error @ (OpenError::Corrupt { .. }
+                | OpenError::Refused { .. }
+                | OpenError::NewerSchema { .. }),
+            ) => return Ok(damaged(chain(&error))),
             Err(error) => return Err(Fault::Run(format!("the copy: {}", chain(&error)))),
         };
         let found = found(&store, attempts).await;

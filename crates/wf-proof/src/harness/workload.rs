@@ -239,3 +239,63 @@ async fn again(gate: &Gate, recorder: &Recorder, open: &Attempt) -> Value {
         pause = (pause * 2).min(caller::PAUSE_MAX);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use wf_testkit::audit::history::{Attempt, Outcome};
+
+    use super::{is_definite, is_recorded, unknown};
+
+    fn answered(result: &serde_json::Value) -> Outcome {
+        Outcome::Answered { text: result.to_string() }
+    }
+
+    fn attempt(call: u64, sent_ns: u64, outcome: Outcome) -> Attempt {
+        let arguments = json!({ "idempotency_key": format!("k{call}") });
+        Attempt {
+            call,
+            caller: 0,
+            tenant: "default".to_owned(),
+            actor: "user:local".to_owned(),
+            tool: "submit_step".to_owned(),
+            arguments: arguments.as_object().cloned().unwrap_or_default(),
+            sent_ns,
+            over_ns: sent_ns + 1,
+            outcome,
+        }
+    }
+
+    #[test]
+    fn an_answer_that_asks_for_the_same_call_is_not_definite() {
+        let again = json!({ "ok": false, "error": { "code": "INTERNAL", "retry": "same_call" } });
+        let refused = json!({ "ok": false, "error": { "retry": "changed_call" } });
+        assert!(!is_definite(&answered(&again)));
+        assert!(is_definite(&answered(&refused)));
+        assert!(!is_definite(&Outcome::Shed { status: 503 }));
+        assert!(!is_definite(&Outcome::NotSent));
+    }
+
+    #[test]
+    fn asking_to_confirm_records_nothing() {
+        assert!(is_recorded(&json!({ "ok": true, "outcome": "recorded" })));
+        for outcome in ["needs_confirmation", "needs_input", "joined"] {
+            assert!(!is_recorded(&json!({ "ok": true, "outcome": outcome })), "{outcome}");
+        }
+        assert!(!is_recorded(&json!({ "ok": false, "outcome": "error" })));
+    }
+
+    #[test]
+    fn a_call_is_unknown_until_its_last_attempt_says_something() {
+        let lost = || Outcome::Unknown { why: "reset".to_owned() };
+        let done = answered(&json!({ "ok": true, "outcome": "recorded" }));
+        let attempts = [
+            attempt(1, 10, lost()),
+            attempt(2, 15, done.clone()),
+            attempt(1, 20, done),
+            attempt(3, 30, lost()),
+        ];
+        let open: Vec<u64> = unknown(&attempts).iter().map(|attempt| attempt.call).collect();
+        assert_eq!(open, [3]);
+    }
+}

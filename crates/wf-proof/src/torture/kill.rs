@@ -18,6 +18,7 @@ mod tally;
 
 use indicatif::ProgressBar;
 
+use super::run::say;
 use super::{Bench, Report, Setting, Size};
 use crate::fault::Fault;
 
@@ -51,6 +52,9 @@ fn run(setting: &Setting) -> Result<Report, Fault> {
         let kills = PER_DATABASE.min(all - tally.kills());
         report.found.extend(database::run(setting, number, kills, &mut tally, &progress)?);
         number += 1;
+        if setting.size == Size::Soak {
+            say(&format!("kill: {} of {all} kills", tally.kills()));
+        }
     }
     progress.finish_and_clear();
     report.found.extend(tally.missing(all));

@@ -3,7 +3,7 @@
 //! design (domain.md, idempotency.md, mcp.md) and shares no code with the product.
 //!
 //! Reading order: `call` (what is asked), `rules` (the procedure `bench-round.yaml` by hand), `world` (the state),
-//! `step`, `predict` and `command` (what must be answered), `generate` (which cases), `play` and `compare` (the servers),
+//! `step`, `predict`, `command` and `event` (what must be answered, and what then is), `generate` (which cases), `play` and `compare` (the servers),
 //! `smaller` (what is left of a case that fails), `flaw` (the negative control), `tally` (what was reached).
 //!
 //! A case that fails is made smaller until nothing can be taken away, and printed as JSON: one line for
@@ -12,6 +12,7 @@
 mod call;
 mod command;
 mod compare;
+mod event;
 mod flaw;
 mod generate;
 mod play;
@@ -45,7 +46,7 @@ use world::World;
 /// Longest case, in operations.
 const OPERATIONS_MAX: usize = 60;
 /// Cases of a short run, of a soak that names no count, and of a negative control until it finds something.
-const CASES: (u64, u64, u64) = (160, 4_000, 60);
+const CASES: (u64, u64, u64) = (150, 4_000, 60);
 /// Longest time for making a failing case smaller.
 const SHRINK: Duration = Duration::from_secs(60);
 /// The same for a negative control, which only has to show that it works.
@@ -83,8 +84,8 @@ fn run(setting: &Setting) -> Result<Report, Fault> {
             .map_err(|error| Fault::Run(format!("regressions.jsonl: {error}: {line}")))?;
         match play(setting, &regression.ops, &mut tally, None) {
             Ok(()) => {}
-            Err(End::Fault(fault)) => return Err(fault),
-            Err(End::Wrong(what)) => report.found.push(format!("{}: {what}", regression.name)),
+            Err((_, End::Fault(fault))) => return Err(fault),
+            Err((_, End::Wrong(what))) => report.found.push(format!("{}: {what}", regression.name)),
         }
         kept += 1;
     }
@@ -186,14 +187,14 @@ fn one(
         .map_err(|why| Fault::Run(format!("no case could be made: {why}")))?;
     let fails = |ops: &[Op], tally: &mut Tally| match play(setting, ops, tally, flaw) {
         Ok(()) => Ok(None),
-        Err(End::Wrong(what)) => Ok(Some(what)),
-        Err(End::Fault(fault)) => Err(fault),
+        Err((at, End::Wrong(what))) => Ok(Some((ops.iter().take(at).cloned().collect(), what))),
+        Err((_, End::Fault(fault))) => Err(fault),
     };
     let (_, ops, _) = tree.current();
-    let Some(what) = fails(&ops, tally)? else { return Ok(None) };
+    let Some(case_left) = fails(&ops, tally)? else { return Ok(None) };
     let end = Instant::now() + shrink;
     let fails_again = |ops: &[Op]| fails(ops, &mut Tally::default());
-    let (ops, what) = smaller((ops, what), end, fails_again)?;
+    let (ops, what) = smaller(case_left, end, fails_again)?;
     let ops = serde_json::to_string(&ops).unwrap_or_default();
     Ok(Some(format!(
         "seed {} case {case}: {what}\n  the smallest case: {{\"name\":\"…\",\"ops\":{ops}}}",
@@ -201,13 +202,19 @@ fn one(
     )))
 }
 
-/// Plays a case: each operation in the model, then against the servers.
-fn play(setting: &Setting, ops: &[Op], tally: &mut Tally, flaw: Option<Flaw>) -> Result<(), End> {
+/// Plays a case: each operation in the model, then against the servers. An error comes with how many operations it took.
+fn play(
+    setting: &Setting,
+    ops: &[Op],
+    tally: &mut Tally,
+    flaw: Option<Flaw>,
+) -> Result<(), (usize, End)> {
     let mut world = World::default();
-    let mut player = Player::begin(&setting.server, &setting.folder, tally, flaw)?;
-    for op in ops {
+    let mut player = Player::begin(&setting.server, &setting.folder, tally, flaw)
+        .map_err(|fault| (0, End::Fault(fault)))?;
+    for (at, op) in ops.iter().enumerate() {
         world = Model::apply(world, op);
-        player.play(op, &world)?;
+        player.play(op, &world).map_err(|end| (at + 1, end))?;
     }
-    player.end(&world)
+    player.end(&world).map_err(|end| (ops.len(), end))
 }

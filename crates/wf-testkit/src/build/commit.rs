@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use wf_core::locks::LockChange;
 use wf_core::models::{
-    Actor, AssetId, Block, BlockId, Cause, Digest, HeldAsset, Offer, Person, Phase, ProcedureRef,
-    Reading, ReasonCode, ResultId, Severity, StepRecord, StepStatus, TenantId, Text, Timestamp,
-    Touch, Workflow, WorkflowId,
+    Actor, AssetId, Block, BlockId, Cause, Digest, HeldAsset, Offer, Person, Phase, Reading,
+    ReasonCode, ResultId, Severity, StepRecord, StepStatus, TenantId, Text, Timestamp, Touch,
+    Workflow, WorkflowId,
 };
 use wf_core::policy::Effect;
 use wf_core::ports::LedgerRow;
@@ -118,18 +118,6 @@ impl CommitBuilder {
             due: Vec::new(),
             cleared: Vec::new(),
         }
-    }
-
-    /// Of another procedure than [`procedure`]; only for a start.
-    #[must_use]
-    pub fn runs(mut self, of: &ProcedureRef) -> Self {
-        self.next.procedure = of.clone();
-        for (body, _) in &mut self.bodies {
-            if let EventBody::WorkflowStarted { procedure, .. } = body {
-                *procedure = of.clone();
-            }
-        }
-        self
     }
 
     /// Caused by somebody else than the owner.

@@ -4,8 +4,8 @@ use clap::Args;
 use serde_json::json;
 use wf_core::engine::verify::{self, Finding};
 use wf_core::models::WorkflowId;
-use wf_core::ports::StorageBackendPort;
 
+use crate::compose::Backend;
 use crate::exit::{Exit, Failure, one_line};
 use crate::output::{Output, Tone};
 
@@ -13,7 +13,8 @@ use crate::output::{Output, Tone};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Checks that every history is gapless and its hash chain unbroken, that replaying it gives the
-stored state, that nothing follows a completed workflow, and that locks agree with states.
+stored state, that nothing follows a completed workflow, that locks agree with states, and, over
+the whole store, that no row belongs to nothing and that columns for lists agree with states.
 The exit code is 4 when something does not hold.
 
 Examples:
@@ -28,14 +29,18 @@ pub(super) struct VerifyArgs {
 /// Runs the command.
 pub(super) async fn run(
     args: &VerifyArgs,
-    store: &dyn StorageBackendPort,
+    backend: &Backend,
     output: Output,
 ) -> Result<(), Failure> {
     let bar = output.progress("workflows verified");
     let mut progress = |workflows| bar.set_position(workflows);
-    let report = verify::verify(store, args.id.as_ref(), &mut progress).await;
+    let store = backend.store();
+    let report = verify::verify(store.as_ref(), args.id.as_ref(), &mut progress).await;
     bar.finish_and_clear();
-    let report = report?;
+    let mut report = report?;
+    if args.id.is_none() {
+        report.findings.extend(backend.strays().await?.into_iter().map(stray));
+    }
     if let (Some(id), 0) = (&args.id, report.workflows) {
         return Err(Failure::failed(format!("there is no workflow {id}"))
             .help("`wf-cli workflow list` shows them"));
@@ -74,6 +79,11 @@ pub(super) async fn run(
         output.line(&format!("{verdict}: {counted}"))?;
     }
     if report.findings.is_empty() { Ok(()) } else { Err(Failure::quiet(Exit::Damage)) }
+}
+
+/// A row without its counterpart: a commit of which a part is there.
+fn stray(message: String) -> Finding {
+    Finding { workflow_id: "store".to_owned(), invariant: "I5", message }
 }
 
 fn line(finding: &Finding, output: Output) -> String {

@@ -57,9 +57,10 @@ impl Attempting<'_> {
             parts.insert("warnings".to_owned(), Value::from(said));
         }
         let sayings = sayings(outcome, &events, &outlook, &frame.words);
-        let reply = frame.reply(outcome, &sayings, parts);
+        let mut reply = frame.reply(outcome, &sayings, parts);
         let result =
             wf_idempotency::canonical_string(&reply.body).map_err(|error| unwritable(&error))?;
+        reply.text = Some(result.clone());
         let row = LedgerRow {
             key: self.ledger_key(self.cause.key.clone()),
             entry: LedgerEntry {

@@ -129,3 +129,25 @@ impl Tally {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Tally;
+
+    #[test]
+    fn a_run_that_shows_nothing_is_found_out() {
+        let mut tally = Tally::default();
+        for _ in 0..60 {
+            tally.killed("at any time");
+        }
+        let found = tally.missing(60);
+        assert!(found.iter().any(|line| line.contains("commit.after")), "{found:?}");
+        assert!(found.iter().any(|line| line.contains("acknowledged")), "{found:?}");
+        assert!(found.iter().any(|line| line.contains("between a commit")), "{found:?}");
+        assert!(!found.iter().any(|line| line.contains("a restart")), "{found:?}");
+        tally.started(Duration::from_millis(2_001));
+        assert!(tally.missing(60).iter().any(|line| line.contains("a restart took 2001 ms")));
+    }
+}

@@ -43,10 +43,7 @@ impl Player<'_> {
         match &predicted.answer {
             Answer::Refused(code) => {
                 let said = answer.pointer("/error/code").and_then(Value::as_str);
-                if answer["ok"] != Value::from(false)
-                    || said != Some(code)
-                    || duplicate != Some(false)
-                {
+                if answer["ok"] != false || said != Some(code) || duplicate != Some(false) {
                     return Err(wrong("is not".to_owned()));
                 }
             }
@@ -61,24 +58,10 @@ impl Player<'_> {
             }
             Answer::Fresh(expected) => {
                 let may = duplicate == Some(false) || (repeated && duplicate == Some(true));
-                if answer["ok"] != Value::from(true) || outcome != *expected || !may {
+                if answer["ok"] != true || outcome != *expected || !may {
                     return Err(wrong("is not".to_owned()));
                 }
-                self.learn(predicted, &answer).map_err(&wrong)?;
-                let total =
-                    answer["candidates_total"].as_u64().and_then(|n| usize::try_from(n).ok());
-                if predicted.total.is_some() && predicted.total != total {
-                    return Err(wrong(format!("candidates_total is not {:?}", predicted.total)));
-                }
-                if let Some(shown) = &predicted.shows {
-                    self.shows(&answer, shown).map_err(&wrong)?;
-                }
-                if *expected == "none" && call.args.is_empty() {
-                    let told = answer.get("last_completed").is_some();
-                    if call.tool == "get_status" && told != world.recent() {
-                        return Err(wrong(format!("last_completed there: {told}")));
-                    }
-                }
+                self.fresh(call, predicted, world, &answer).map_err(&wrong)?;
             }
         }
         // A refusal shows the workflow, too, where it was looked at.
@@ -90,6 +73,32 @@ impl Player<'_> {
         }
         self.answers.insert(predicted.number, fresh);
         self.count(&predicted.answer, &call.tool);
+        Ok(())
+    }
+
+    /// What an answer of the right class tells besides.
+    fn fresh(
+        &mut self,
+        call: &Call,
+        predicted: &Predicted,
+        world: &World,
+        answer: &Value,
+    ) -> Result<(), String> {
+        self.learn(predicted, answer)?;
+        let total = answer["candidates_total"].as_u64().and_then(|n| usize::try_from(n).ok());
+        if predicted.total.is_some() && predicted.total != total {
+            return Err(format!("candidates_total is not {:?}", predicted.total));
+        }
+        if let Some(shown) = &predicted.shows {
+            self.shows(answer, shown)?;
+        }
+        let nothing = answer["outcome"] == "none";
+        if call.tool == "get_status" && call.args.is_empty() && nothing {
+            let told = answer.get("last_completed").is_some();
+            if told != world.recent() {
+                return Err(format!("last_completed there: {told}"));
+            }
+        }
         Ok(())
     }
 

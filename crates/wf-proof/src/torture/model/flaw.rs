@@ -36,11 +36,12 @@ impl Player<'_> {
     /// What the flaw does before a call.
     pub(super) fn before(&mut self, call: &Call, predicted: &Predicted) -> Result<(), End> {
         let locked = predicted.answer == Answer::Refused("ASSET_LOCKED");
-        if self.flaw == Some(Flaw::GivesAssetsAway) && locked {
-            if let Some(Arg::Json(Value::Object(assets))) = call.args.get("assets") {
-                for asset in assets.values().filter_map(Value::as_str) {
-                    self.command_release(asset)?;
-                }
+        if self.flaw == Some(Flaw::GivesAssetsAway)
+            && locked
+            && let Some(Arg::Json(Value::Object(assets))) = call.args.get("assets")
+        {
+            for asset in assets.values().filter_map(Value::as_str) {
+                self.command_release(asset)?;
             }
         }
         Ok(())

@@ -160,11 +160,11 @@ fn forward(world: &World, open: &[usize]) -> BoxedStrategy<Request> {
 
 fn next(n: u8, work: &Work) -> BoxedStrategy<Request> {
     match (work.phase, work.open_step()) {
-        (Phase::Blocked, _) => prop_oneof![3 => resolve(n), 1 => correct(n)].boxed(),
+        (Phase::Blocked, _) => prop_oneof![3 => resolve(n), 1 => correct(n, Some(work))].boxed(),
         (Phase::Running, Some("remark")) => {
-            prop_oneof![2 => finish(n), 1 => submit(n, "remark"), 1 => skip(n, "remark"), 2 => correct(n)].boxed()
+            prop_oneof![2 => finish(n), 1 => submit(n, "remark"), 1 => skip(n, "remark"), 2 => correct(n, Some(work))].boxed()
         }
-        (Phase::Running, None) => prop_oneof![4 => finish(n), 1 => correct(n)].boxed(),
+        (Phase::Running, None) => prop_oneof![4 => finish(n), 1 => correct(n, Some(work))].boxed(),
         (Phase::Running, Some(step)) => prop_oneof![6 => submit(n, step), 1 => skip(n, step)].boxed(),
         (Phase::Completed, _) => finish(n),
     }
@@ -218,8 +218,14 @@ fn submit(n: u8, step: &'static str) -> BoxedStrategy<Request> {
         .boxed()
 }
 
-fn correct(n: u8) -> BoxedStrategy<Request> {
-    let step = select(vec!["length", "ready", "surface", "depth", "remark", "nothing"]);
+fn correct(n: u8, work: Option<&Work>) -> BoxedStrategy<Request> {
+    let mut steps = vec!["length", "ready", "surface", "depth", "remark", "nothing"];
+    // What has a value is meant more often.
+    for step in work.iter().flat_map(|work| work.steps.iter()).filter(|(_, s)| s.reading.is_some())
+    {
+        steps.splice(0..0, [*step.0; 4]);
+    }
+    let step = select(steps);
     let reason = prop_oneof![6 => Just(Some("MISHEARD")), 1 => Just(None), 1 => Just(Some("LAZY"))];
     (step.prop_flat_map(|step| (Just(step), value(step))), reason, token())
         .prop_map(move |((step, (value, unit)), reason, token)| {
@@ -241,8 +247,9 @@ fn skip(n: u8, step: &'static str) -> BoxedStrategy<Request> {
 }
 
 fn report(n: u8) -> BoxedStrategy<Request> {
-    let severity = select(vec![None, Some("low"), Some("note"), Some("high"), Some("huge")]);
-    let summary = select(vec!["it hums", "it leaks", " "]);
+    let severity =
+        select(vec![None, Some("low"), Some("note"), Some("note"), Some("high"), Some("huge")]);
+    let summary = select(vec!["it hums", "it leaks", "it hums", "it leaks", " "]);
     let step = select(vec![None, Some("length"), Some("ready"), Some("depth"), Some("nothing")]);
     (severity, summary, step)
         .prop_map(move |(severity, summary, step)| {
@@ -278,12 +285,13 @@ fn finish(n: u8) -> BoxedStrategy<Request> {
 
 /// Any tool on any workflow, started or not, and what is wrong in itself.
 fn any_call(world: &World) -> BoxedStrategy<Request> {
+    let works = world.works.clone();
     let some = 0..number(world.works.len() + 1);
     let step = || select(vec!["ready", "length", "surface", "depth", "remark", "nothing"]);
     let on = move |n: u8| {
         prop_oneof![
             3 => step().prop_flat_map(move |step| submit(n, step)),
-            3 => correct(n),
+            3 => correct(n, works.get(usize::from(n))),
             2 => step().prop_flat_map(move |step| skip(n, step)),
             4 => report(n),
             2 => resolve(n),

@@ -361,11 +361,11 @@ impl<'t> Player<'t> {
         process.launch.command(&arguments)
     }
 
-    /// Ends the servers and audits what they left.
+    /// Ends the servers, without asking, and audits what they left.
     pub(super) fn end(mut self, world: &World) -> Result<(), End> {
         self.look_at_all(world)?;
-        self.stop(1)?;
-        self.stop(0)?;
+        self.kill(1)?;
+        self.kill(0)?;
         let database = self.folder.path().join("checkpoint.db");
         let violations = crate::harness::audit::audit(&database, &self.recorder.attempts())?;
         match violations.as_slice() {

@@ -262,7 +262,7 @@ mod tests {
     fn lengths_are_judged_as_the_file_says() {
         let reading = |judged: Judged| match judged {
             Judged::Accept(reading) => (reading.value, reading.out, reading.asks, reading.unit),
-            other => panic!("{other:?}"),
+            other @ (Judged::Decline | Judged::Refuse(_)) => panic!("{other:?}"),
         };
         assert_eq!(reading(length("10", None)), ("10".into(), false, false, "mm"));
         assert_eq!(reading(length("50.1", None)), ("50.1".into(), true, true, "mm"));

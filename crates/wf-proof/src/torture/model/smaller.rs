@@ -5,21 +5,23 @@ use std::time::Instant;
 
 use super::call::{Expects, KeyPick, Op, Request, Style, TokenPick};
 
-/// The smallest case that still fails, as far as it is found until `end`. `fails` tells what is wrong with a case.
+/// A case that fails, and what is wrong with it.
+pub(super) type Failing = (Vec<Op>, String);
+
+/// The smallest case that still fails, as far as it is found until `end`. `fails` tells of a case how far it was played
+/// and what was wrong then.
 pub(super) fn smaller<E>(
-    mut case: (Vec<Op>, String),
+    mut case: Failing,
     end: Instant,
-    mut fails: impl FnMut(&[Op]) -> Result<Option<String>, E>,
-) -> Result<(Vec<Op>, String), E> {
-    let mut try_it = |ops: Vec<Op>, case: &mut (Vec<Op>, String)| -> Result<bool, E> {
+    mut fails: impl FnMut(&[Op]) -> Result<Option<Failing>, E>,
+) -> Result<Failing, E> {
+    let mut try_it = |ops: Vec<Op>, case: &mut Failing| -> Result<bool, E> {
         if Instant::now() > end {
             return Ok(false);
         }
-        let wrong = fails(&ops)?;
-        let failed = wrong.is_some();
-        if let Some(wrong) = wrong {
-            *case = (ops, wrong);
-        }
+        let smaller = fails(&ops)?;
+        let failed = smaller.is_some();
+        *case = smaller.unwrap_or_else(|| std::mem::take(case));
         Ok(failed)
     };
     let mut length = case.0.len() / 2;
@@ -87,7 +89,7 @@ mod tests {
         let long: Vec<Op> = (0..50).map(|n| Op::Clock { minutes: n }).collect();
         let fails = |ops: &[Op]| {
             let has = |minutes| ops.contains(&Op::Clock { minutes });
-            Ok::<_, Infallible>((has(7) && has(31)).then(|| "both".to_owned()))
+            Ok::<_, Infallible>((has(7) && has(31)).then(|| (ops.to_vec(), "both".to_owned())))
         };
         let end = Instant::now() + Duration::from_secs(60);
         let (ops, wrong) = smaller((long, String::new()), end, fails).expect("never an error");

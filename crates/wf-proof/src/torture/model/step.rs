@@ -20,29 +20,29 @@ impl World {
         match op {
             Op::Call(request) => {
                 let call = self.resolve(request);
-                self.ask(call, None);
+                self.ask(&call, None);
             }
             Op::Crash(request, after) => {
                 let call = self.resolve(request);
                 // Without a key the same call may lawfully be answered otherwise.
                 let crash = matches!(call.key, Some(Key::Named(_) | Key::Next { .. }));
-                self.ask(call, crash.then_some(*after));
+                self.ask(&call, crash.then_some(*after));
             }
             Op::Again { back, style, via } => {
                 if let Some(call) = self.earlier(*back) {
-                    self.ask(Call { style: *style, via: *via, ..call }, None);
+                    self.ask(&Call { style: *style, via: *via, ..call }, None);
                 }
             }
             Op::Mutated { back, change, via } => {
                 if let Some(call) = self.earlier(*back) {
-                    self.ask(changed(Call { via: *via, ..call }, *change), None);
+                    self.ask(&changed(Call { via: *via, ..call }, *change), None);
                 }
             }
             Op::Confirm { style, via } => self.confirm(*style, *via),
             Op::Flood { workflow } => self.flood(*workflow),
             Op::Look { via } => {
                 for call in looks(*via) {
-                    self.ask(call, None);
+                    self.ask(&call, None);
                 }
             }
             Op::Kill { .. } | Op::Stop { .. } => {}
@@ -56,10 +56,10 @@ impl World {
         self
     }
 
-    fn ask(&mut self, call: Call, crash: Option<u32>) {
+    fn ask(&mut self, call: &Call, crash: Option<u32>) {
         let number = self.calls.len();
         self.calls.push(call.clone());
-        let (answer, shows, total) = self.predict(number, &call);
+        let (answer, shows, total) = self.predict(number, call);
         let shows = shows.and_then(|work| Some(self.works.get(work)?.shown(work)));
         self.last.push(Predicted { number, answer, shows, total, crash });
     }
@@ -73,7 +73,7 @@ impl World {
     fn confirm(&mut self, style: Style, via: u8) {
         let Some((number, token)) = self.asked.last().copied() else { return };
         let Some(call) = self.calls.get(number).cloned() else { return };
-        self.ask(Call { token: Some(Token::Given(token)), style, via, ..call }, None);
+        self.ask(&Call { token: Some(Token::Given(token)), style, via, ..call }, None);
     }
 
     fn flood(&mut self, workflow: u8) {
@@ -84,7 +84,7 @@ impl World {
                 .text("summary", &format!("trouble {n}"))
                 .key(KeyPick::Named(1_000 + u16::try_from(self.calls.len()).unwrap_or(0)));
             let call = self.resolve(&request);
-            self.ask(call, None);
+            self.ask(&call, None);
         }
     }
 

@@ -1,0 +1,70 @@
+//! The bench over a server that is broken on purpose: one that keeps the connection that a failed COMMIT poisoned, and
+//! one that acknowledges a commit without writing it. Each must be found, by what is there to find it.
+
+use std::path::Path;
+
+use super::case::{Case, Draw, How};
+use super::cases::SYNC_OF_LOG;
+use super::scene::Scene;
+use crate::fault::Fault;
+use crate::harness::audit::audit;
+use crate::torture::{Report, Setting};
+
+/// Keeps the connection, whatever happened to it.
+const KEEPS: Case = Case {
+    name: "control-poisoned-connection",
+    env: &[("FAILPOINTS", "connection.kept=return")],
+    ..SYNC_OF_LOG
+};
+
+/// Lies about one commit of many.
+const LIES: Case = Case {
+    name: "control-lost-commit",
+    env: &[("FAILPOINTS", "commit.never=20*off->1*return->off")],
+    how: How::Own(|scene, _| {
+        Box::pin(async move {
+            // Callers may hear that a workflow they started is not there; the audit must say why.
+            scene.round(12).await?;
+            Ok(())
+        })
+    }),
+    ..SYNC_OF_LOG
+};
+
+/// Both. Nothing is reported as found when one of them is not.
+pub(super) fn run(setting: &Setting) -> Result<Report, Fault> {
+    let folder = setting.folder.join("disk");
+    let (kept, lied) = std::thread::scope(|scope| {
+        let lied = scope.spawn(|| lies(setting, &folder.join(LIES.name)));
+        let kept = keeps(setting, &folder.join(KEEPS.name));
+        (kept, lied.join())
+    });
+    let lied = lied.map_err(|_| Fault::Run("the control panicked".to_owned()))??;
+    let mut report = Report::default();
+    for (what, found) in [("a poisoned connection", kept?), ("a lost commit", lied)] {
+        let seen = if found.is_empty() { "NOT found" } else { "found" };
+        report.done.push(format!("{what}: {seen}"));
+        if found.is_empty() {
+            return Ok(Report { found: Vec::new(), ..report });
+        }
+        report.found.extend(found);
+    }
+    Ok(report)
+}
+
+/// What the five seconds say.
+fn keeps(setting: &Setting, folder: &Path) -> Result<Vec<String>, Fault> {
+    let report = super::one(setting, &KEEPS, folder)?;
+    Ok(report.found.into_iter().filter(|what| what.contains("does not write again")).collect())
+}
+
+/// What the audit says.
+fn lies(setting: &Setting, folder: &Path) -> Result<Vec<String>, Fault> {
+    let place = LIES.ground.make(folder)?.map_err(Fault::Run)?;
+    let mut scene = Scene::open(setting, &LIES, place)?;
+    let How::Own(own) = LIES.how else { return Ok(Vec::new()) };
+    let draw = Draw { seed: setting.seed, soak: false };
+    super::runtime()?.block_on(own(&mut scene, &draw))?;
+    scene.stop_somehow()?;
+    audit(&scene.launch.database(), &scene.recorder.attempts())
+}

@@ -1,0 +1,127 @@
+//! What the folder of a case lies on: an ordinary folder, a small file system in memory, or one in a file that can break.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::fault::Fault;
+
+/// What a case needs under its folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ground {
+    /// Whatever the folder of the run is on.
+    Folder,
+    /// A file system in memory of so many MiB.
+    Memory(u32),
+    /// An ext4 file system of 64 MiB in a file, mounted through a loop device.
+    Image,
+    /// The same, the file being sparse on a file system in memory of so many MiB: it promises more than it has.
+    Thin(u32),
+}
+
+/// The folder of a case while the case runs. Unmounted when dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Where the server keeps its files.
+    pub(super) folder: PathBuf,
+    /// Where an image lies.
+    under: PathBuf,
+    mounted: Vec<PathBuf>,
+}
+
+/// Why there is no place: said in the report, not silently.
+pub(super) type Refusal = String;
+
+impl Ground {
+    /// Makes it. The inner error says why it cannot be had here.
+    pub(super) fn make(self, folder: &Path) -> Result<Result<Place, Refusal>, Fault> {
+        let under = folder.join("under");
+        let folder = folder.join("files");
+        for made in [&under, &folder] {
+            fs::create_dir_all(made).map_err(Fault::io(format!("making {}", made.display())))?;
+        }
+        let mut place = Place { folder, under, mounted: Vec::new() };
+        let refusal = match self {
+            Self::Folder => Ok(()),
+            Self::Memory(mib) => place.mount_memory(&place.folder.clone(), mib),
+            Self::Image => place.mount_image(),
+            Self::Thin(mib) => {
+                place.mount_memory(&place.under.clone(), mib).and_then(|()| place.mount_image())
+            }
+        };
+        Ok(refusal.map(|()| place))
+    }
+}
+
+impl Place {
+    /// Where the image lies, and what holds it.
+    pub(super) fn under(&self) -> &Path {
+        &self.under
+    }
+
+    fn image(&self) -> PathBuf {
+        self.under.join("image")
+    }
+
+    fn mount_memory(&mut self, at: &Path, mib: u32) -> Result<(), Refusal> {
+        let options = format!("size={mib}m");
+        run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(at))?;
+        self.mounted.push(at.to_owned());
+        Ok(())
+    }
+
+    fn mount_image(&mut self) -> Result<(), Refusal> {
+        let image = self.image();
+        run(Command::new("truncate").args(["-s", "64M"]).arg(&image))?;
+        run(Command::new("mkfs.ext4").args(["-q", "-m", "0"]).arg(&image))?;
+        self.mount_again()
+    }
+
+    fn mount_again(&mut self) -> Result<(), Refusal> {
+        run(Command::new("mount").args(["-o", "loop"]).arg(self.image()).arg(&self.folder))?;
+        self.mounted.push(self.folder.clone());
+        Ok(())
+    }
+
+    /// Makes the image's file system refuse every write from now on, as after an error of its medium.
+    pub(super) fn abort(&self) -> Result<(), Fault> {
+        run(Command::new("mount").args(["-o", "remount,abort"]).arg(&self.folder))
+            .map_err(Fault::Run)
+    }
+
+    /// Unmounts the image, repairs it as a boot would, and mounts it again. Nobody may have a file of it open.
+    pub(super) fn reboot(&mut self) -> Result<(), Fault> {
+        run(Command::new("umount").arg(&self.folder)).map_err(Fault::Run)?;
+        self.mounted.retain(|at| at != &self.folder);
+        // 1 says that something was repaired.
+        let repaired = Command::new("fsck.ext4").args(["-p", "-f"]).arg(self.image()).output();
+        let repaired = repaired.map_err(Fault::io("fsck.ext4"))?;
+        if repaired.status.code().is_none_or(|code| code > 1) {
+            let said = String::from_utf8_lossy(&repaired.stdout).into_owned();
+            return Err(Fault::Run(format!("the image cannot be repaired: {said}")));
+        }
+        self.mount_again().map_err(Fault::Run)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        for at in self.mounted.iter().rev() {
+            // What is still busy goes when its last file is closed.
+            if run(Command::new("umount").arg(at)).is_err() {
+                let _ = run(Command::new("umount").arg("--lazy").arg(at));
+            }
+        }
+    }
+}
+
+fn run(command: &mut Command) -> Result<(), Refusal> {
+    let what = command.get_program().to_string_lossy().into_owned();
+    match command.output() {
+        Ok(done) if done.status.success() => Ok(()),
+        Ok(done) => {
+            Err(format!("{what} refuses: {}", String::from_utf8_lossy(&done.stderr).trim()))
+        }
+        Err(error) => Err(format!("{what} cannot be run: {error}")),
+    }
+}

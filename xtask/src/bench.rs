@@ -1,0 +1,177 @@
+//! The figures of the product: builds release binaries and the Python peer's environment, and runs `wf-bench` of
+//! crates/wf-proof. Timings are no tests: only the smoke run, which judges no time, is part of CI.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::ci;
+use crate::fault::Fault;
+use crate::process::{Run, available};
+
+/// The pins of the peer's environment, and where it is installed.
+const PINS: &str = "tests/bench/requirements.txt";
+
+/// How much to measure.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Options {
+    /// Small databases and short rounds, written to target/bench/quick: to see how a change does
+    #[arg(long)]
+    quick: bool,
+    /// How often everything is measured
+    #[arg(long, value_name = "NUMBER")]
+    rounds: Option<usize>,
+    /// How long each thing is measured in a round
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<f64>,
+    /// Workflows of the large database; a million of them take about 10 GB and are kept in target/bench
+    #[arg(long, value_name = "NUMBER")]
+    workflows: Option<u64>,
+    /// Folder for benchmarks.json, benchmarks.svg and the figures of benchmarks.md
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+impl Options {
+    /// Arguments of `wf-bench figures`, beside the binaries.
+    fn arguments(&self, bench: &Path) -> Vec<String> {
+        let (rounds, seconds, workflows) =
+            if self.quick { (2, 2.0, 20_000) } else { (5, 5.0, 1_000_000) };
+        let out = match &self.out {
+            Some(out) => out.clone(),
+            None if self.quick => bench.join("quick"),
+            None => PathBuf::from("docs"),
+        };
+        let mut arguments = vec!["figures".to_owned()];
+        let mut flag = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
+        flag("--rounds", self.rounds.unwrap_or(rounds).to_string());
+        flag("--seconds", self.seconds.unwrap_or(seconds).to_string());
+        flag("--workflows", self.workflows.unwrap_or(workflows).to_string());
+        if self.quick {
+            flag("--events", "1000".to_owned());
+        }
+        flag("--databases", bench.to_string_lossy().into_owned());
+        flag("--out", out.to_string_lossy().into_owned());
+        arguments
+    }
+}
+
+/// Builds and measures. True if everything could be measured, whatever the figures are.
+pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
+    // Apart, so that the product is built as a user builds it and not with what the other one asks of shared crates.
+    for package in ["wf-cli", "wf-proof"] {
+        if !Run::cargo(root, &["build", "--release", "-p", package, "--bins"]).succeeds()? {
+            return Ok(false);
+        }
+    }
+    let bench = folder(root)?;
+    measure(root, "release", options.arguments(&bench))
+}
+
+/// A run of the smallest sizes with the binaries of the tests: shows that the figures can be measured.
+pub(crate) fn smoke(root: &Path) -> Result<bool, Fault> {
+    const SIZES: [&str; 13] = [
+        "figures",
+        "--rounds",
+        "1",
+        "--seconds",
+        "0.2",
+        "--callers",
+        "8",
+        "--few",
+        "40",
+        "--workflows",
+        "200",
+        "--events",
+        "40",
+    ];
+    if !ci::build(root)? {
+        return Ok(false);
+    }
+    let smoke = folder(root)?.join("smoke");
+    let mut arguments: Vec<String> = SIZES.map(str::to_owned).to_vec();
+    for flag in ["--databases", "--out"] {
+        arguments.extend([flag.to_owned(), smoke.to_string_lossy().into_owned()]);
+    }
+    // What an earlier run of another schema left.
+    if smoke.exists() {
+        std::fs::remove_dir_all(&smoke).map_err(|source| Fault::file(&smoke, source))?;
+    }
+    measure(root, "debug", arguments)
+}
+
+fn folder(root: &Path) -> Result<PathBuf, Fault> {
+    let folder = ci::target(root).join("bench");
+    std::fs::create_dir_all(&folder).map_err(|source| Fault::file(&folder, source))?;
+    Ok(folder)
+}
+
+fn measure(root: &Path, profile: &str, mut arguments: Vec<String>) -> Result<bool, Fault> {
+    let mut flag = |name: &str, path: &Path| {
+        arguments.extend([name.to_owned(), path.to_string_lossy().into()]);
+    };
+    flag("--server", &ci::binary_of(root, profile, "wf-cli"));
+    match python(root)? {
+        Some(python) => flag("--python", &python),
+        None => println!("python3 is not installed: without the Python peer"),
+    }
+    if let Some(out) = arguments.iter().skip_while(|word| *word != "--out").nth(1) {
+        std::fs::create_dir_all(root.join(out))
+            .map_err(|source| Fault::file(root.join(out), source))?;
+    }
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let program = ci::binary_of(root, profile, "wf-bench");
+    let run = Run::new(root, &program.to_string_lossy(), &arguments);
+    println!("{}", run.shown());
+    run.succeeds()
+}
+
+/// The Python of the peer's environment; installed when it is not there with these pins. None without a Python.
+fn python(root: &Path) -> Result<Option<PathBuf>, Fault> {
+    if !available(root, "python3", &["--version"]) {
+        return Ok(None);
+    }
+    let environment = folder(root)?.join("venv");
+    let python = environment.join("bin/python");
+    let stamp = environment.join("installed.txt");
+    let pins = root.join(PINS);
+    let wanted = std::fs::read(&pins).map_err(|source| Fault::file(&pins, source))?;
+    if std::fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(Some(python));
+    }
+    let shown = environment.to_string_lossy();
+    let pip =
+        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r", PINS];
+    let made = Run::new(root, "python3", &["-m", "venv", "--clear", &shown]).succeeds()?
+        && Run::new(root, &python.to_string_lossy(), &pip).succeeds()?;
+    if !made {
+        return Err(Fault::parse(PINS, &"the environment of the Python peer cannot be installed"));
+    }
+    std::fs::write(&stamp, wanted).map_err(|source| Fault::file(&stamp, source))?;
+    Ok(Some(python))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::Options;
+
+    fn value<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
+        arguments.iter().skip_while(|word| *word != flag).nth(1).map(String::as_str)
+    }
+
+    #[test]
+    fn only_a_whole_run_writes_into_docs() {
+        let whole = Options::default().arguments(Path::new("target/bench"));
+        assert_eq!(value(&whole, "--out"), Some("docs"));
+        assert_eq!(value(&whole, "--workflows"), Some("1000000"));
+        let quick = Options { quick: true, ..Options::default() };
+        let quick = quick.arguments(Path::new("target/bench"));
+        assert_eq!(value(&quick, "--out"), Some("target/bench/quick"));
+        let named =
+            Options { quick: true, rounds: Some(9), out: Some("x".into()), ..Options::default() };
+        let named = named.arguments(Path::new("target/bench"));
+        assert_eq!((value(&named, "--out"), value(&named, "--rounds")), (Some("x"), Some("9")));
+    }
+}
