@@ -150,12 +150,13 @@ fn work(shared: &Shared, queue: &Queue<Work>, mut conn: Option<Connection>) {
     );
 }
 
-/// Another connection. To files that were replaced it would be a connection to another store.
+/// Another connection. To files that were replaced it would be one to another store: they are not touched, and if that
+/// happened just now it is not used.
 fn open(shared: &Shared) -> Result<Connection, Cause> {
-    let conn = connection::reading(&shared.config)?;
-    if shared.footprint.is_unchanged() {
-        Ok(conn)
-    } else {
-        Err(Cause::Unfit(Trouble::Replaced.to_string()))
+    let replaced = || Cause::Unfit(Trouble::Replaced.to_string());
+    if !shared.footprint.is_unchanged() {
+        return Err(replaced());
     }
+    let conn = connection::reading(&shared.config)?;
+    if shared.footprint.is_unchanged() { Ok(conn) } else { Err(replaced()) }
 }
