@@ -94,18 +94,23 @@ impl Health {
     pub(crate) fn wrote(&self, jobs: usize, took: Duration) {
         self.writable.store(true, Ordering::Relaxed);
         self.batches.fetch_add(1, Ordering::Relaxed);
-        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        // A moving average over about eight batches, rounded up.
-        let before = self.batch_ms.load(Ordering::Relaxed);
-        let average = before.saturating_mul(7).saturating_add(ms).div_ceil(8);
-        self.batch_ms.store(average, Ordering::Relaxed);
+        self.took(took);
         let size = u32::try_from(jobs).unwrap_or(u32::MAX);
         metrics::histogram!("checkpoint_commit_batch_size").record(f64::from(size));
         metrics::histogram!("checkpoint_commit_seconds").record(took.as_secs_f64());
     }
 
-    /// A batch was not committed.
-    pub(crate) fn failed(&self, failure: &Failure) {
+    /// A moving average over about eight batches, rounded up.
+    fn took(&self, took: Duration) {
+        let ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        let before = self.batch_ms.load(Ordering::Relaxed);
+        let average = before.saturating_mul(7).saturating_add(ms).div_ceil(8);
+        self.batch_ms.store(average, Ordering::Relaxed);
+    }
+
+    /// A batch was not committed. One that waited in vain says as much about when to come back as one that was.
+    pub(crate) fn failed(&self, failure: &Failure, took: Duration) {
+        self.took(took);
         if !matches!(failure, Failure::NotApplied(Trouble::Refused(_))) {
             self.writable.store(false, Ordering::Relaxed);
         }

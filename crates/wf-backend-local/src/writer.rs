@@ -157,7 +157,7 @@ impl<'a> Writer<'a> {
                 }
             }
             Err(failure) => {
-                self.shared.health.failed(&failure);
+                self.shared.health.failed(&failure, start.elapsed());
                 tracing::error!(?failure, count, "a batch failed");
                 let after_ms = self.shared.after_ms(&failure);
                 for job in jobs {

@@ -124,7 +124,7 @@ impl Sum {
 /// When a call is not answered as it must be, or the server is gone.
 pub async fn steps(plan: &Plan) -> Result<Measured, Fault> {
     let mut callers = open(plan).await?;
-    let each = (OPEN_MAX / plan.callers).clamp(1, 32);
+    let each = workflows_each(plan);
     let (mut sum, mut again) = (Sum::default(), Samples::default());
     // The first phase warms up the server's connections and statements.
     let mut warm = false;
@@ -136,13 +136,14 @@ pub async fn steps(plan: &Plan) -> Result<Measured, Fault> {
             .collect();
         let left = plan.time.saturating_sub(sum.time);
         let measured;
-        (callers, measured) = phase(plan, callers, &bodies, "recorded", left).await?;
+        let until = Until { outcome: "recorded", left, rest: true };
+        (callers, measured) = phase(plan, callers, &bodies, until).await?;
         if warm {
             sum.add(measured);
             if plan.replays {
                 let replayed;
-                (callers, replayed) =
-                    phase(plan, callers, &bodies, DUPLICATE, Duration::MAX).await?;
+                let until = Until { outcome: DUPLICATE, left: Duration::MAX, rest: true };
+                (callers, replayed) = phase(plan, callers, &bodies, until).await?;
                 again.extend(replayed.samples);
             }
         }
@@ -167,13 +168,21 @@ pub async fn repeated(plan: &Plan, body: &Bytes, outcome: &'static str) -> Resul
         let bodies = vec![vec![body.clone(); calls]; plan.callers];
         let left = plan.time.saturating_sub(sum.time);
         let measured;
-        (callers, measured) = phase(plan, callers, &bodies, outcome, left).await?;
+        let until = Until { outcome, left, rest: false };
+        (callers, measured) = phase(plan, callers, &bodies, until).await?;
         if warm {
             sum.add(measured);
         }
         (warm, calls) = (true, 1_000);
     }
     sum.measured(plan)
+}
+
+/// Workflows that each caller starts for a phase: fewer in a short load, which would be over before they are.
+fn workflows_each(plan: &Plan) -> usize {
+    const A_SECOND: u128 = 16;
+    let wanted = usize::try_from(plan.time.as_millis() * A_SECOND / 1_000).unwrap_or(usize::MAX);
+    wanted.clamp(1, 32).min(OPEN_MAX / plan.callers).max(1)
 }
 
 /// What a phase of replays expects instead of an outcome.
@@ -231,24 +240,33 @@ async fn finish(mut caller: Caller) -> Result<Caller, Fault> {
     Ok(caller)
 }
 
+/// How the calls of a phase end.
+#[derive(Debug, Clone, Copy)]
+struct Until {
+    /// What each must be answered with.
+    outcome: &'static str,
+    /// The phase is over after this time.
+    left: Duration,
+    /// Send the rest when it is over: a workflow has to be finished.
+    rest: bool,
+}
+
 /// Lets every caller send its calls, all at once, and counts those that were answered before the first caller was done.
-/// Calls after that are sent all the same: a workflow has to be finished.
 async fn phase(
     plan: &Plan,
     callers: Vec<Caller>,
     bodies: &[Vec<Bytes>],
-    outcome: &'static str,
-    left: Duration,
+    until: Until,
 ) -> Result<(Vec<Caller>, Sum), Fault> {
     let end: End = Arc::default();
     let gate = Arc::new(Barrier::new(callers.len() + 1));
     let mut tasks = JoinSet::new();
     for (caller, bodies) in callers.into_iter().zip(bodies.iter().cloned()) {
-        let stop = Stop { end: Arc::clone(&end), left, pid: plan.pid };
+        let stop = Stop { end: Arc::clone(&end), until, pid: plan.pid };
         let gate = Arc::clone(&gate);
         tasks.spawn(async move {
             gate.wait().await;
-            call_all(caller, bodies, outcome, stop).await
+            call_all(caller, bodies, stop).await
         });
     }
     let begun = Moment::now(plan.pid)?;
@@ -272,7 +290,7 @@ async fn phase(
 #[derive(Debug)]
 struct Stop {
     end: End,
-    left: Duration,
+    until: Until,
     pid: u32,
 }
 
@@ -294,11 +312,14 @@ impl Stop {
 async fn call_all(
     mut caller: Caller,
     bodies: Vec<Bytes>,
-    outcome: &'static str,
     stop: Stop,
 ) -> Result<(Caller, Samples), Fault> {
     let (begun, mut samples) = (Instant::now(), Samples::default());
+    let Until { outcome, left, rest } = stop.until;
     for body in bodies {
+        if stop.is_over() && !rest {
+            break;
+        }
         let sent = Instant::now();
         let answer = caller.connection.call(body).await?;
         let time = sent.elapsed();
@@ -309,7 +330,7 @@ async fn call_all(
         }
         if !stop.is_over() {
             samples.push(time);
-            if begun.elapsed() >= stop.left {
+            if begun.elapsed() >= left {
                 stop.end()?;
             }
         }

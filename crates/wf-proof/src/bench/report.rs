@@ -99,6 +99,9 @@ fn value(said: &Verdict) -> String {
 /// One cell of the table of times and rates.
 type Cell<'a> = &'a dyn Fn(&Round) -> Option<f64>;
 
+/// A server's loads under one caller and under many.
+type Pair = fn(&Round) -> Option<[&Measured; 2]>;
+
 /// The times and rates behind the ratios.
 fn absolute(figures: &Figures) -> String {
     let mut text = format!(
@@ -118,7 +121,7 @@ fn absolute(figures: &Figures) -> String {
         text.push_str("|\n");
     };
     let none: Cell<'_> = &|_| None;
-    let servers: [(&str, fn(&Round) -> Option<[&Measured; 2]>); 3] = [
+    let servers: [(&str, Pair); 3] = [
         ("Checkpoint", |r| Some([&r.product_one, &r.product_many])),
         ("Python peer", |r| Some([r.peer_one.as_ref()?, r.peer_many.as_ref()?])),
         ("bare echo", |r| Some([&r.echo_one, &r.echo_many])),

@@ -74,6 +74,10 @@ fn run(setting: &Setting) -> Result<Report, Fault> {
 /// Runs one case in its folder. A case that cannot be run here is left out, visibly.
 fn one(setting: &Setting, case: &Case, folder: &Path) -> Result<Report, Fault> {
     let (mut report, begun) = (Report::default(), Instant::now());
+    if let (Some(why), Size::Short) = (case.only_soak, setting.size) {
+        report.skipped.push(format!("{}: {why}", case.name));
+        return Ok(report);
+    }
     let place = match case.ground.make(folder)? {
         Ok(place) => place,
         Err(why) => {

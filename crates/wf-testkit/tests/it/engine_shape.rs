@@ -246,7 +246,14 @@ fn a_wrong_shape_is_found() {
         change(&mut body);
         let speech = body.get("speech").and_then(Value::as_str).unwrap_or_default().to_owned();
         let body = Value::Object(body);
-        faults(&Reply { outcome: Outcome::None, error: None, duplicate: false, speech, body })
+        faults(&Reply {
+            outcome: Outcome::None,
+            error: None,
+            duplicate: false,
+            speech,
+            body,
+            text: None,
+        })
     };
     assert_eq!(right(&|_| {}), Vec::<String>::new());
     let put = |name: &'static str, value: Value| {

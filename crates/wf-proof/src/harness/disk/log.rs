@@ -184,3 +184,49 @@ fn record(head: &mut Bytes, payload: Bytes) -> Option<Record> {
     let by_rule = flags & BY_RULE != 0;
     Some(Record { what, class, by_rule, errno, process, fd, inode, at_ns })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Class, Record, What, records};
+
+    /// A record as the library writes it: a write of "ab" at 7 to the log, half of what was asked for.
+    fn written() -> Vec<u8> {
+        let mut bytes = vec![3, 2, 1, 1];
+        bytes.extend([0, 0, 0, 0, 9, 0, 0, 0, 4, 0, 0, 0]);
+        bytes.extend([5_u64, 7, 11].iter().flat_map(|number| number.to_le_bytes()));
+        bytes.extend([2, 0, 0, 0, 0, 0, 0, 0]);
+        bytes.extend(b"ab");
+        bytes
+    }
+
+    #[test]
+    fn what_the_library_writes_is_read() {
+        let expected = Record {
+            what: What::Write { offset: 7, bytes: b"ab".as_slice().into() },
+            class: Some(Class::Wal),
+            by_rule: true,
+            errno: 0,
+            process: 9,
+            fd: 4,
+            inode: 5,
+            at_ns: 11,
+        };
+        let mut log = written();
+        log.extend(written());
+        assert_eq!(records(log.into()).unwrap(), [expected.clone(), expected.clone()]);
+        // The server is in the middle of writing the next one.
+        for end in 50..99 {
+            let mut log = written();
+            log.extend(written());
+            log.truncate(end);
+            assert_eq!(records(log.into()).unwrap(), std::slice::from_ref(&expected), "{end}");
+        }
+    }
+
+    #[test]
+    fn another_version_is_not_read() {
+        let mut log = written();
+        log[3] = 2;
+        assert!(records(log.into()).is_err());
+    }
+}

@@ -114,3 +114,21 @@ impl fmt::Display for Rule {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Action, Call, File, Rule, When};
+
+    #[test]
+    fn rules_are_spelt_as_the_library_reads_them() {
+        let rule = |call, file, action, when| Rule { call, file, action, when }.to_string();
+        let eio = Action::Fail("EIO");
+        assert_eq!(rule(Call::Fsync, File::Wal, eio, When::Nth(3)), "fsync wal EIO nth=3");
+        assert_eq!(rule(Call::Any, File::Any, Action::Short, When::Always), "* * short always");
+        let slow = Action::DelayMs(20);
+        assert_eq!(
+            rule(Call::Pread, File::Database, slow, When::From(2)),
+            "pread db delay=20 from=2"
+        );
+    }
+}

@@ -71,6 +71,8 @@ pub(super) struct Group {
     pub(super) actions: &'static [Action],
     /// The how manieth call at most; about as many are made within twenty calls of callers.
     pub(super) reach: u32,
+    /// How many points are run when not all are.
+    pub(super) points: usize,
     /// What else fails, so that there are such calls.
     pub(super) with: Option<Rule>,
 }
@@ -96,4 +98,6 @@ pub(super) struct Case {
     /// More of the server's environment.
     pub(super) env: &'static [(&'static str, &'static str)],
     pub(super) how: How,
+    /// Why only a soak runs it, if so.
+    pub(super) only_soak: Option<&'static str>,
 }

@@ -20,11 +20,11 @@ const BUSY: Expect = Expect { after_ms: true, ready: Ready::Either, ..UNWRITABLE
 const ANOTHER: Expect = Expect { reads: Reads::Stop, ..UNWRITABLE };
 
 const fn fault(name: &'static str, ground: Ground, trouble: Trouble, expect: Expect) -> Case {
-    Case { name, ground, env: &[], how: How::Fault(trouble, expect) }
+    Case { name, ground, env: &[], how: How::Fault(trouble, expect), only_soak: None }
 }
 
 const fn own(name: &'static str, run: super::case::Own) -> Case {
-    Case { name, ground: Ground::Folder, env: &[], how: How::Own(run) }
+    Case { name, ground: Ground::Folder, env: &[], how: How::Own(run), only_soak: None }
 }
 
 const ANYWHERE: Ground = Ground::Folder;
@@ -48,8 +48,14 @@ const fn calls(
     reach: u32,
 ) -> Case {
     let with = if let Call::Open = call { Some(LOSE_CONNECTION) } else { None };
-    let how = How::Calls(Group { call, file, actions, reach, with });
-    Case { name, ground: Ground::Folder, env: &[], how }
+    // The others wait for the checkpointer, which comes once a second.
+    let points = if let (File::Wal, Call::Fsync | Call::Pwrite | Call::Pread) = (file, call) {
+        7
+    } else {
+        3
+    };
+    let how = How::Calls(Group { call, file, actions, reach, points, with });
+    Case { name, ground: Ground::Folder, env: &[], how, only_soak: None }
 }
 
 /// What a failed COMMIT is made of; also what the negative control runs.
@@ -66,6 +72,9 @@ pub(super) const CASES: &[Case] = &[
     Case {
         // So many places that the queue of the store is what runs full.
         env: &[("WF_SERVER_MAX_IN_FLIGHT", "20000"), ("WF_SERVER_MAX_CONNECTIONS", "20000")],
+        only_soak: Some(
+            "within two seconds 1,152 calls must come to wait: needs a machine of its own",
+        ),
         ..own("flood-of-commits", flood::of_commits)
     },
     own("damaged-pages", damage::damaged),

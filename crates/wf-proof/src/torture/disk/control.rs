@@ -3,17 +3,26 @@
 
 use std::path::Path;
 
-use super::case::{Case, Draw, How};
+use super::case::{Case, Draw, Group, How};
 use super::cases::SYNC_OF_LOG;
 use super::scene::Scene;
 use crate::fault::Fault;
 use crate::harness::audit::audit;
+use crate::harness::disk::rules::{Action, Call, File};
 use crate::torture::{Report, Setting};
 
 /// Keeps the connection, whatever happened to it.
 const KEEPS: Case = Case {
     name: "control-poisoned-connection",
     env: &[("FAILPOINTS", "connection.kept=return")],
+    how: How::Calls(Group {
+        call: Call::Fsync,
+        file: File::Wal,
+        actions: &[Action::Fail("EIO")],
+        reach: 1,
+        points: 1,
+        with: None,
+    }),
     ..SYNC_OF_LOG
 };
 

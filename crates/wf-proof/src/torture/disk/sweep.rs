@@ -17,12 +17,6 @@ use crate::harness::audit::audit_live;
 use crate::harness::disk::Tap;
 use crate::harness::disk::rules::{Call, File, Rule, When};
 
-/// Points of a group, when not all of them are run.
-const POINTS: usize = 5;
-
-/// The same where each point waits for the checkpointer.
-const RARE_POINTS: usize = 3;
-
 /// How long the checkpointer is waited for: it comes once a second, and cuts the log in the second pause.
 const PERIODS: Duration = Duration::from_millis(2_500);
 
@@ -36,8 +30,7 @@ pub(super) async fn run(scene: &mut Scene, group: Group, draw: &Draw) -> Result<
     let points = if draw.soak {
         all(group)
     } else {
-        let count = if is_rare(group) { RARE_POINTS } else { POINTS };
-        (0..count).filter_map(|_| one(group, &mut random)).collect()
+        (0..group.points).filter_map(|_| one(group, &mut random)).collect()
     };
     let (mut hit, mut refused, mut slowest) = (0, 0, Duration::ZERO);
     for rule in &points {

@@ -27,7 +27,7 @@ pub(super) const CALLERS: u32 = 8;
 /// Kills between two audits.
 const AUDIT_EVERY: u64 = 15;
 /// How long a failpoint may take to be hit before the server is killed from outside.
-const HIT_WITHIN: Duration = Duration::from_secs(5);
+const HIT_WITHIN: Duration = Duration::from_secs(10);
 /// How long attempts may take to be over once their server is dead.
 const QUIET_WITHIN: Duration = Duration::from_secs(40);
 

@@ -34,12 +34,17 @@ impl ReferenceStateMachine for Model {
 fn operation(world: &World) -> BoxedStrategy<Op> {
     let open: Vec<usize> = world.open().collect();
     let asked = world.last.iter().any(|p| p.answer == Answer::Fresh("needs_confirmation"));
+    // What is seldom done is repeated at once more often, so that its repeats are not rare as well.
+    let seldom = world.last.iter().any(|p| match &p.answer {
+        Answer::Fresh(outcome) => ["corrected", "skipped", "noted", "finished"].contains(outcome),
+        Answer::Refused(_) | Answer::Again(_) => false,
+    });
     let via = || 0..2_u8;
     let mut choices: Vec<(u32, BoxedStrategy<Op>)> = vec![
         (if open.len() < 2 { 24 } else { 8 }, decorated(start()).prop_map(Op::Call).boxed()),
         (30, any_call(world).prop_map(Op::Call).boxed()),
         (
-            10,
+            if seldom { 60 } else { 10 },
             (back(), style(), via())
                 .prop_map(|(back, style, via)| Op::Again { back, style, via })
                 .boxed(),

@@ -24,6 +24,8 @@ pub(super) enum Wrong {
     Lost(String),
     /// Something is in it by half, or that nobody asked for.
     Half(String),
+    /// What the audit says.
+    Audit(String),
 }
 
 impl fmt::Display for Wrong {
@@ -32,6 +34,7 @@ impl fmt::Display for Wrong {
             Self::Damaged(what) => write!(f, "damaged: {what}"),
             Self::Lost(what) => write!(f, "lost: {what}"),
             Self::Half(what) => write!(f, "by half: {what}"),
+            Self::Audit(what) => write!(f, "audit: {what}"),
         }
     }
 }
@@ -166,3 +169,6 @@ fn texts(db: &Connection, sql: &str) -> rusqlite::Result<Vec<String>> {
     let rows = statement.query_map([], |row| row.get(0))?;
     rows.collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,8 @@ pub(super) enum Doing {
     Checkpointing,
     /// From its last answer to its end.
     Ending,
+    /// No server: a backup takes the place of the database.
+    Restoring,
 }
 
 impl Doing {
@@ -29,6 +31,7 @@ impl Doing {
             Self::Committing => "while committing",
             Self::Checkpointing => "while checkpointing",
             Self::Ending => "while ending",
+            Self::Restoring => "while restoring",
         }
     }
 }
@@ -96,4 +99,68 @@ pub(super) fn choose(records: &[Record], count: usize, random: &mut StdRng) -> V
     }
     chosen.sort_unstable();
     chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng as _;
+    use rand::rngs::StdRng;
+
+    use super::{Doing, choose, doing};
+    use crate::harness::disk::log::{Class, Record, What};
+
+    fn record(class: Option<Class>, what: What) -> Record {
+        let (by_rule, errno, process, fd, inode, at_ns) = (false, 0, 1, 0, 1, 0);
+        Record { what, class, by_rule, errno, process, fd, inode, at_ns }
+    }
+
+    fn write(class: Class) -> Record {
+        record(Some(class), What::Write { offset: 0, bytes: b"x".as_slice().into() })
+    }
+
+    fn answer() -> Record {
+        record(None, What::Leaving { token: 1, bytes: b"x".as_slice().into() })
+    }
+
+    fn life() -> Vec<Record> {
+        let start = record(None, What::Start);
+        let cut_back = record(Some(Class::Wal), What::Truncate { length: 0 });
+        let once = [
+            start,
+            write(Class::Database),
+            answer(),
+            write(Class::Wal),
+            write(Class::Database),
+            cut_back,
+            answer(),
+            write(Class::Database),
+        ];
+        [&once[..], &once[..]].concat()
+    }
+
+    #[test]
+    fn what_a_server_does_is_told_from_its_answers_and_files() {
+        use Doing::{Checkpointing, Committing, Ending, Starting};
+        let once = [
+            Starting,
+            Starting,
+            Committing,
+            Committing,
+            Checkpointing,
+            Checkpointing,
+            Committing,
+            Ending,
+        ];
+        assert_eq!(doing(&life()), [once, once].concat());
+    }
+
+    #[test]
+    fn everything_gets_its_share_of_the_moments() {
+        let chosen = choose(&life(), 101, &mut StdRng::seed_from_u64(1));
+        assert_eq!(chosen.len(), 101);
+        assert!(chosen.is_sorted());
+        let of = |what| chosen.iter().filter(|(_, doing)| *doing == what).count();
+        assert_eq!(of(Doing::Starting), 26);
+        assert_eq!(of(Doing::Ending), 23);
+    }
 }

@@ -7,7 +7,7 @@
 //! - A sync that failed leaves what it should have written as it is: perhaps on the disk, and no later sync changes that.
 //! - Names (a file created, removed, renamed) are on the disk when the folder was synced after them. Until then the
 //!   first few of them may be, in their order, as journaling file systems do. Syncing a new file does not sync its name.
-//! - Shared memory (`-shm`) does not outlive a power cut. Files that SQLite does not know (the lock file) do not matter.
+//! - Shared memory (`-shm`) does not outlive a power cut.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -146,8 +146,7 @@ impl Disk {
     pub(super) fn apply(&mut self, record: &Record) -> Result<(), Fault> {
         let at = self.applied;
         self.applied += 1;
-        let Some(class) = record.class.filter(|class| !matches!(class, Class::Shm | Class::Other))
-        else {
+        let Some(class) = record.class.filter(|class| *class != Class::Shm) else {
             return Ok(());
         };
         if let What::SyncEnd { token } = record.what {

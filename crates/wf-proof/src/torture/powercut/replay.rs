@@ -13,12 +13,14 @@ use super::check::{self, Expected, Wrong};
 use super::cuts::{self, Doing};
 use super::disk::{Disk, Image, Left, WAYS};
 use super::life::{self, FILES, Recording, Seen};
+use super::tally::{Carried, Tally};
 use crate::fault::Fault;
 use crate::harness::audit::audit;
 use crate::torture::Setting;
 
 /// One image in so many is audited.
 const AUDITED: u32 = 20;
+const AUDITED_OF_CONTROL: u32 = 3;
 /// How many images that something is wrong with are kept, and told.
 const KEPT_MAX: usize = 3;
 const TOLD_MAX: usize = 10;
@@ -29,60 +31,16 @@ struct Before {
     acknowledged: BTreeMap<String, String>,
     attempts: Vec<Attempt>,
     keys: BTreeSet<String>,
+    /// What may be there instead of what is acknowledged: a backup is about to take the place of it.
+    instead: Option<BTreeMap<String, String>>,
 }
 
-/// What was done and found.
-#[derive(Debug, Default)]
-pub(super) struct Tally {
-    images: BTreeMap<Doing, u64>,
-    /// Images of which something was not surely on the disk.
-    in_doubt: u64,
-    of_recoveries: u64,
-    audited: u64,
-    /// Acknowledged calls that were looked for, over all images.
-    looked_for: u64,
-    /// Images without an acknowledged call, damaged, with half of something.
-    lost: u64,
-    damaged: u64,
-    half: u64,
-    pub(super) found: Vec<String>,
-}
-
-impl Tally {
-    pub(super) fn add(&mut self, other: Self) {
-        for (doing, count) in other.images {
-            *self.images.entry(doing).or_default() += count;
-        }
-        self.in_doubt += other.in_doubt;
-        self.of_recoveries += other.of_recoveries;
-        self.audited += other.audited;
-        self.looked_for += other.looked_for;
-        self.lost += other.lost;
-        self.damaged += other.damaged;
-        self.half += other.half;
-        self.found.extend(other.found);
-    }
-
-    /// For the summary.
-    pub(super) fn lines(&self, how: &str) -> Vec<String> {
-        let images: u64 = self.images.values().sum();
-        let told = self.images.iter().map(|(doing, count)| format!("{count} {}", doing.words()));
-        let told: Vec<String> = told.collect();
-        vec![
-            format!(
-                "images: {images}, lost acknowledged: {}, damaged: {}, by half: {} ({how})",
-                self.lost, self.damaged, self.half
-            ),
-            format!(
-                "{}; {} with something unsynced, {} of recoveries, {} audited; {} acknowledged calls looked for",
-                told.join(", "),
-                self.in_doubt,
-                self.of_recoveries,
-                self.audited,
-                self.looked_for
-            ),
-        ]
-    }
+/// What an image is held against.
+struct Look<'a> {
+    expected: Expected<'a>,
+    instead: Option<&'a BTreeMap<String, String>>,
+    /// For the audit.
+    attempts: Option<Vec<Attempt>>,
 }
 
 /// Makes images in a folder and looks at them.
@@ -94,17 +52,21 @@ pub(super) struct Replay {
     name: String,
     kept: usize,
     told: usize,
+    /// One image in so many is audited.
+    audited: u32,
 }
 
 impl Replay {
     pub(super) fn new(folder: &Path, evidence: &Path, name: String) -> Self {
         let evidence = Some(evidence.to_owned());
-        Self { folder: folder.to_owned(), evidence, name, kept: 0, told: 0 }
+        Self { folder: folder.to_owned(), evidence, name, kept: 0, told: 0, audited: AUDITED }
     }
 
-    /// For a control: what is wrong was broken on purpose.
-    pub(super) fn keep_nothing(&mut self) {
+    /// For a control: what is wrong was broken on purpose, and the audit is to see it too.
+    pub(super) fn of_control(mut self) -> Self {
         self.evidence = None;
+        self.audited = AUDITED_OF_CONTROL;
+        self
     }
 
     /// Cuts the power at `count` moments of a life.
@@ -150,6 +112,7 @@ impl Replay {
             acknowledged: known.filter_map(owned).collect(),
             attempts: history(&recording.seen, moment),
             keys: recording.keys.clone(),
+            instead: None,
         };
         let recovery = match life::recover(setting, &folder, &home.join("log")) {
             Ok(recovery) => recovery,
@@ -166,6 +129,42 @@ impl Replay {
         Ok(tally)
     }
 
+    /// Cuts the power at `count` moments while a backup takes the place of the database of a life: either is there, whole.
+    /// When it is done, the backup is.
+    ///
+    /// # Errors
+    /// As [`Replay::images`].
+    pub(super) fn restoring(
+        &mut self,
+        recording: &Recording,
+        restore: &Recording,
+        count: u64,
+        random: &mut StdRng,
+    ) -> Result<Tally, Fault> {
+        let instead = recording.backup.as_ref().map(|backup| backup.acknowledged.clone());
+        let before = Before {
+            acknowledged: recording.acknowledged(),
+            attempts: Vec::new(),
+            keys: recording.keys.clone(),
+            instead: instead.clone(),
+        };
+        let mut tally = self.cut(restore, &before, count, random)?;
+        let all: u64 = tally.images.values().sum();
+        tally.images = BTreeMap::from([(Doing::Restoring, all)]);
+        let mut disk = Disk::holding(restore.found.clone());
+        for record in &restore.records {
+            disk.apply(record)?;
+        }
+        let acknowledged = instead.unwrap_or_default();
+        let expected = Look {
+            expected: Expected { acknowledged: &acknowledged, keys: &before.keys },
+            instead: None,
+            attempts: None,
+        };
+        self.look(&disk.cut(Left::Nothing, random), &expected, "after restoring", &mut tally)?;
+        Ok(tally)
+    }
+
     fn cut(
         &mut self,
         recording: &Recording,
@@ -173,7 +172,7 @@ impl Replay {
         count: u64,
         random: &mut StdRng,
     ) -> Result<Tally, Fault> {
-        let mut tally = Tally::default();
+        let mut tally = Tally { carried: Carried::of(&recording.records), ..Tally::default() };
         let mut disk = Disk::holding(recording.found.clone());
         let mut acknowledged = before.acknowledged.clone();
         let mut answered: Vec<&Seen> =
@@ -191,15 +190,20 @@ impl Replay {
                 let left = way(&disk, random);
                 let image = disk.cut(left, random);
                 let place = format!("record {at} of {} ({left:?})", recording.records.len());
-                let expected = Expected { acknowledged: &acknowledged, keys: &before.keys };
-                let attempts = random.random_ratio(1, AUDITED).then(|| {
+                let audited = before.instead.is_none() && random.random_ratio(1, self.audited);
+                let attempts = audited.then(|| {
                     let mut attempts = before.attempts.clone();
                     attempts.extend(history(&recording.seen, at));
                     attempts
                 });
+                let look = Look {
+                    expected: Expected { acknowledged: &acknowledged, keys: &before.keys },
+                    instead: before.instead.as_ref(),
+                    attempts,
+                };
                 *tally.images.entry(doing).or_default() += 1;
                 tally.in_doubt += u64::from(!disk.is_settled());
-                self.look(&image, &expected, attempts.as_deref(), &place, &mut tally)?;
+                self.look(&image, &look, &place, &mut tally)?;
             }
         }
         Ok(tally)
@@ -208,25 +212,32 @@ impl Replay {
     fn look(
         &mut self,
         image: &Image,
-        expected: &Expected<'_>,
-        attempts: Option<&[Attempt]>,
+        look: &Look<'_>,
         place: &str,
         tally: &mut Tally,
     ) -> Result<(), Fault> {
         check::place(image, &self.folder)?;
         let mut wrong = Vec::new();
-        if let Some(attempts) = attempts {
+        let expected = &look.expected;
+        if let Some(attempts) = &look.attempts {
             // Looks at a copy, so it comes first.
             let found = audit(&self.folder.join(FILES[0].0), attempts)?;
-            wrong.extend(found.into_iter().map(|what| Wrong::Half(format!("audit: {what}"))));
+            wrong.extend(found.into_iter().map(Wrong::Audit));
             tally.audited += 1;
         }
         wrong.extend(check::quick(&self.folder, expected));
+        if let Some(acknowledged) = look.instead.filter(|_| !wrong.is_empty()) {
+            let instead = Expected { acknowledged, keys: expected.keys };
+            if check::quick(&self.folder, &instead).is_empty() {
+                wrong.clear();
+            }
+        }
         let is = |test: fn(&Wrong) -> bool| u64::from(wrong.iter().any(test));
         tally.looked_for += u64::try_from(expected.acknowledged.len()).unwrap_or(u64::MAX);
         tally.lost += is(|wrong| matches!(wrong, Wrong::Lost(_)));
         tally.damaged += is(|wrong| matches!(wrong, Wrong::Damaged(_)));
         tally.half += is(|wrong| matches!(wrong, Wrong::Half(_)));
+        tally.accused += is(|wrong| matches!(wrong, Wrong::Audit(_)));
         if !wrong.is_empty() {
             let kept = self.keep(image)?;
             self.tell(tally, &format!("{place}{kept}"), &wrong);

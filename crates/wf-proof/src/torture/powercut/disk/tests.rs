@@ -15,7 +15,7 @@ fn record(class: Class, what: What) -> Record {
     let inode = match class {
         Class::Database => 1,
         Class::Wal => 2,
-        _ => 9,
+        Class::Journal | Class::Shm | Class::Folder | Class::Other => 9,
     };
     Record {
         what,
