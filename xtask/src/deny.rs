@@ -240,21 +240,21 @@ mod tests {
 
     #[test]
     fn known_names_are_green_and_misspelt_ones_are_red() {
-        let edges = [("app", "sqlx", Kind::Normal)];
+        let edges = [("app", "rusqlite", Kind::Normal)];
         assert_eq!(
-            check("{ crate = \"sqlx\", wrappers = [\"app\"] }", &edges),
+            check("{ crate = \"rusqlite\", wrappers = [\"app\"] }", &edges),
             Vec::<String>::new()
         );
-        assert_eq!(check("{ crate = \"sqlxx\" }", &edges).len(), 1);
-        assert_eq!(check("{ crate = \"sqlx\", wrappers = [\"ap\"] }", &edges).len(), 1);
+        assert_eq!(check("{ crate = \"rusqlitee\" }", &edges).len(), 1);
+        assert_eq!(check("{ crate = \"rusqlite\", wrappers = [\"ap\"] }", &edges).len(), 1);
     }
 
     #[test]
     fn a_requirement_after_an_at_sign_is_red() {
-        let edges = [("app", "sqlx", Kind::Normal)];
-        assert_eq!(check("{ crate = \"sqlx:<0.9\" }", &edges).len(), 0);
-        assert_eq!(check("{ crate = \"sqlx@0.9.0\" }", &edges).len(), 0);
-        assert_eq!(check("{ crate = \"sqlx@<0.9\" }", &edges).len(), 1);
+        let edges = [("app", "rusqlite", Kind::Normal)];
+        assert_eq!(check("{ crate = \"rusqlite:<0.39\" }", &edges).len(), 0);
+        assert_eq!(check("{ crate = \"rusqlite@0.39.0\" }", &edges).len(), 0);
+        assert_eq!(check("{ crate = \"rusqlite@<0.39\" }", &edges).len(), 1);
     }
 
     #[test]

@@ -94,12 +94,12 @@ pub(crate) const CHECKS: [Check; 23] = [
     },
     Check {
         name: "write-transactions",
-        rule: "wf-backend-local opens a write transaction only by begin_with(\"BEGIN IMMEDIATE\")",
+        rule: "wf-backend-local opens transactions at one place, with the write lock from their beginning",
         run: sqlite::write_transactions,
     },
     Check {
         name: "bounded-reads",
-        rule: "wf-backend-local reads a bounded result into memory and never streams rows",
+        rule: "wf-backend-local goes through rows at one place, which reads a bounded result into memory",
         run: sqlite::bounded_reads,
     },
     Check {

@@ -7,11 +7,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sqlx::{ConnectOptions as _, Connection as _};
 use thiserror::Error;
 
 use crate::config::{LocalConfig, beside};
-use crate::connection;
+use crate::connection::{self, close, int, run};
+use crate::fault::Cause;
 use crate::place;
 use crate::schema;
 
@@ -46,17 +46,17 @@ pub enum BackupError {
     },
     /// The store did not answer, or the disk of the target is full.
     #[error("the store could not be copied")]
-    Copy(#[source] Arc<sqlx::Error>),
+    Copy(#[source] Arc<Cause>),
 }
 
 /// Copies the database of `config` to `to`, which must not exist.
-pub(crate) async fn copy(config: &LocalConfig, to: &Path) -> Result<BackupReport, BackupError> {
+pub(crate) fn copy(config: &LocalConfig, to: &Path) -> Result<BackupReport, BackupError> {
     if std::fs::symlink_metadata(to).is_ok() {
         return Err(BackupError::Exists { path: to.to_owned() });
     }
     let suffix = schema::fresh_id().map_err(failed)?;
     let partial = beside(to, &format!(".{suffix}.partial"));
-    let made = copy_into(config, &partial, to).await;
+    let made = copy_into(config, &partial, to);
     if made.is_err() {
         // It may never have come into being.
         let _ = std::fs::remove_file(&partial);
@@ -64,17 +64,13 @@ pub(crate) async fn copy(config: &LocalConfig, to: &Path) -> Result<BackupReport
     made
 }
 
-fn failed(error: sqlx::Error) -> BackupError {
+fn failed(error: Cause) -> BackupError {
     BackupError::Copy(Arc::new(error))
 }
 
-async fn copy_into(
-    config: &LocalConfig,
-    partial: &Path,
-    to: &Path,
-) -> Result<BackupReport, BackupError> {
+fn copy_into(config: &LocalConfig, partial: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     let target = |source: std::io::Error| BackupError::Target { path: to.to_owned(), source };
-    let schema = vacuum(config, partial).await?;
+    let schema = vacuum(config, partial)?;
     // SQLite has closed the copy: opening it here takes no lock away from anybody.
     let file = File::options().read(true).write(true).open(partial).map_err(target)?;
     file.sync_all().map_err(target)?;
@@ -91,18 +87,20 @@ async fn copy_into(
 }
 
 /// Writes the database of `config` into the new file `to`, for its owner's eyes only. Answers its schema version.
-pub(crate) async fn vacuum(config: &LocalConfig, to: &Path) -> Result<u64, BackupError> {
+pub(crate) fn vacuum(config: &LocalConfig, to: &Path) -> Result<u64, BackupError> {
     let target = |source: std::io::Error| BackupError::Target { path: to.to_owned(), source };
     let name = to.to_str().ok_or_else(|| target(std::io::Error::other("the name is not UTF-8")))?;
     // SQLite fills a file that is there and empty, and so leaves its permissions as they are.
     if !place::create_new(to).map_err(target)? {
         return Err(BackupError::Exists { path: to.to_owned() });
     }
-    let mut conn = connection::looking(config).connect().await.map_err(failed)?;
-    let version = connection::int(&mut conn, "PRAGMA user_version").await.map_err(failed)?;
-    sqlx::query("VACUUM INTO ?1").bind(name).execute(&mut conn).await.map_err(failed)?;
-    conn.close().await.map_err(failed)?;
-    Ok(u64::try_from(version).unwrap_or(0))
+    let copied = connection::looking(config).and_then(|conn| {
+        let version = int(&conn, "PRAGMA user_version")?;
+        run(&conn, "VACUUM INTO ?1", [name])?;
+        close(conn);
+        Ok(u64::try_from(version).unwrap_or(0))
+    });
+    copied.map_err(failed)
 }
 
 /// Renames without ever replacing. A second name, then one name less, where the file system cannot do it in one step.

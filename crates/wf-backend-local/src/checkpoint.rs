@@ -1,37 +1,42 @@
-//! Carries the write-ahead log over into the database file, on a connection of its own, beside the writer.
+//! Carries the write-ahead log over into the database file, on a thread and a connection of its own, beside the writer.
 //!
 //! Each period: `PASSIVE` after commits, which waits for nobody and takes the bulk of the work off the writer;
 //! `TRUNCATE` when commits pause, or when the log is larger than its bound. Reads are single statements with a time
 //! limit, so readers of this process cannot hold it back for long. Also notices when writing works again after a fault,
 //! by a small write.
 
+use std::convert::Infallible;
+use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use sqlx::{Connection as _, SqliteConnection};
-use tokio::sync::{mpsc, oneshot, watch};
+use rusqlite::Connection;
+use tokio::sync::mpsc::WeakSender;
+use tokio::sync::oneshot;
 
-use crate::connection::{int, open_writing};
+use crate::connection::{close, int, open_writing};
 use crate::failpoint;
-use crate::fault::Trouble;
+use crate::fault::{Cause, Trouble};
 use crate::place::size;
 use crate::shared::Shared;
+use crate::threads::{self, Ended};
 use crate::writer::job::{Job, Task};
 
-/// How long `TRUNCATE` waits for readers and the writer, in milliseconds. The writer waits for it meanwhile.
-const TRUNCATE_WAIT: &str = "PRAGMA busy_timeout = 250";
+/// How long `TRUNCATE` waits for readers and the writer. The writer waits for it meanwhile.
+const TRUNCATE_WAIT: Duration = Duration::from_millis(250);
 
 /// Cuts the log back to nothing, if nobody reads from it.
-pub(crate) async fn truncate(conn: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+pub(crate) fn truncate(conn: &Connection) -> Result<(), Cause> {
     failpoint::hit(failpoint::CHECKPOINT)?;
     // Answers (busy, frames, frames carried over); being busy is no error.
-    int(conn, "PRAGMA wal_checkpoint(TRUNCATE)").await?;
+    int(conn, "PRAGMA wal_checkpoint(TRUNCATE)")?;
     Ok(())
 }
 
-async fn passive(conn: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+fn passive(conn: &Connection) -> Result<(), Cause> {
     failpoint::hit(failpoint::CHECKPOINT)?;
-    int(conn, "PRAGMA wal_checkpoint(PASSIVE)").await?;
+    int(conn, "PRAGMA wal_checkpoint(PASSIVE)")?;
     Ok(())
 }
 
@@ -39,39 +44,35 @@ async fn passive(conn: &mut SqliteConnection) -> Result<(), sqlx::Error> {
 #[derive(Debug)]
 struct Checkpointer {
     shared: Arc<Shared>,
-    writer: mpsc::WeakSender<Job>,
-    conn: Option<SqliteConnection>,
+    writer: WeakSender<Job>,
+    conn: Option<Connection>,
     seen: u64,
     to_truncate: bool,
 }
 
-/// Runs until the other end of `stop` is dropped.
-pub(crate) async fn run(
+/// Starts the checkpointer. It ends soon after the other end of `stop` is dropped.
+pub(crate) fn spawn(
     shared: Arc<Shared>,
-    writer: mpsc::WeakSender<Job>,
-    stop: watch::Receiver<()>,
-) {
-    loop {
-        let periods = periods(Arc::clone(&shared), writer.clone(), stop.clone());
-        match tokio::spawn(periods).await {
-            // A panic is a bug; without a checkpointer the log would grow for as long as the process lives.
-            Err(error) if error.is_panic() => {
-                tracing::error!(%error, "the checkpointer of the store panicked; starting another");
-            }
-            Ok(()) | Err(_) => return,
-        }
-    }
+    writer: WeakSender<Job>,
+    stop: Receiver<Infallible>,
+) -> io::Result<Ended> {
+    threads::spawn("wf-checkpoint", move || {
+        threads::until_it_returns(
+            || periods(&shared, &writer, &stop),
+            // Without a checkpointer the log would grow for as long as the process lives.
+            |what| {
+                tracing::error!(what, "the checkpointer of the store panicked; starting another");
+            },
+        );
+    })
 }
 
-async fn periods(
-    shared: Arc<Shared>,
-    writer: mpsc::WeakSender<Job>,
-    mut stop: watch::Receiver<()>,
-) {
+fn periods(shared: &Arc<Shared>, writer: &WeakSender<Job>, stop: &Receiver<Infallible>) {
     let period = Duration::from_millis(shared.config.checkpoint_every_ms.max(10));
+    let (shared, writer) = (Arc::clone(shared), writer.clone());
     let mut state = Checkpointer { shared, writer, conn: None, seen: 0, to_truncate: true };
     let mut ours = true;
-    while tokio::time::timeout(period, stop.changed()).await.is_err() {
+    while stop.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
         let was_ours = std::mem::replace(&mut ours, state.shared.footprint.is_unchanged());
         if !ours {
             // Callers hear that the store is unavailable; only here, once, does an operator hear why.
@@ -79,21 +80,19 @@ async fn periods(
                 tracing::error!("{}", Trouble::Replaced);
             }
             state.conn = None;
-        } else if let Err(error) = state.period().await {
+        } else if let Err(error) = state.period() {
             tracing::warn!(%error, "a checkpoint did not succeed");
             state.conn = None;
         }
         state.probe();
     }
-    if let Some(conn) = state.conn
-        && let Err(error) = conn.close().await
-    {
-        tracing::warn!(%error, "the connection that carries the log over did not close");
+    if let Some(conn) = state.conn {
+        close(conn);
     }
 }
 
 impl Checkpointer {
-    async fn period(&mut self) -> Result<(), sqlx::Error> {
+    fn period(&mut self) -> Result<(), Cause> {
         let batches = self.shared.health.batches();
         let busy = batches != self.seen;
         self.seen = batches;
@@ -104,17 +103,17 @@ impl Checkpointer {
         if !self.to_truncate || wal == 0 {
             return Ok(());
         }
-        let mut conn = match self.conn.take() {
+        let conn = match self.conn.take() {
             Some(conn) => conn,
             None => {
-                let mut conn = open_writing(&self.shared.config).await?;
-                sqlx::query(TRUNCATE_WAIT).execute(&mut conn).await?;
+                let conn = open_writing(&self.shared.config)?;
+                conn.busy_timeout(TRUNCATE_WAIT)?;
                 conn
             }
         };
-        passive(&mut conn).await?;
+        passive(&conn)?;
         if !busy || too_large {
-            truncate(&mut conn).await?;
+            truncate(&conn)?;
             let left = size(&self.shared.config.wal_path());
             self.shared.health.saw_wal(left);
             self.to_truncate = left > 0;

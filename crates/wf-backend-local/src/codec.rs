@@ -74,6 +74,6 @@ pub(crate) fn asset_list(workflow: &Workflow) -> String {
 }
 
 /// An actor that cannot be read back would be a damaged row.
-pub(crate) fn actor(text: &str) -> Result<Actor, sqlx::Error> {
+pub(crate) fn actor(text: &str) -> decode::Read<Actor> {
     Actor::parse(text).map_err(|e| crate::fault::unreadable("an actor", e))
 }

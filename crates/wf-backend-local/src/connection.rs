@@ -1,15 +1,16 @@
-//! Connections: the options every one gets, and the checks that they took. Used by `open`, the writer, the checkpointer.
+//! Connections: the settings every one gets, the checks that they took, and how statements are run on them.
 //!
 //! The settings are those of SQLite's own advice for a durable write-ahead log; none of them is left to a default.
+//! [`immediate`] is the only way into a transaction, [`rows`] the only place that goes through rows.
 
 use std::time::Duration;
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteRow, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Row as _, SqliteConnection};
+use rusqlite::{Connection, OpenFlags, Params, Transaction, TransactionBehavior};
 
+use crate::codec::decode::{Columns, Read};
 use crate::config::LocalConfig;
-#[cfg(feature = "failpoints")]
 use crate::failpoint;
+use crate::fault::Cause;
 
 /// The oldest SQLite without the WAL-reset bug (<https://sqlite.org/wal.html#walresetbug>).
 pub(crate) const SQLITE_VERSION_MIN: (u32, u32, u32) = (3, 51, 3);
@@ -17,86 +18,100 @@ pub(crate) const SQLITE_VERSION_MIN: (u32, u32, u32) = (3, 51, 3);
 /// SQLite's code for `synchronous=FULL`.
 const SYNCHRONOUS_FULL: i64 = 2;
 
-/// Options that change nothing in the file: to look at it, or to copy it.
-pub(crate) fn looking(config: &LocalConfig) -> SqliteConnectOptions {
-    SqliteConnectOptions::new()
-        .filename(&config.path)
-        .create_if_missing(false)
-        .busy_timeout(Duration::from_millis(config.busy_timeout_ms))
-        .foreign_keys(true)
-        .pragma("trusted_schema", "OFF")
-        .pragma("cell_size_check", "ON")
-        .pragma("temp_store", "MEMORY")
-        .pragma("mmap_size", "0")
-        // Many rows at once are the rule, one by one the exception.
-        .row_buffer_size(256)
-        .disable_statement_logging()
+/// Compiled statements that a connection keeps: those of the writer in each of their sizes, or all of a reader.
+const STATEMENTS_KEPT: usize = 256;
+
+/// What every connection gets; changes nothing in the file.
+const LOOKING: &str = "
+PRAGMA foreign_keys = ON;
+PRAGMA trusted_schema = OFF;
+PRAGMA cell_size_check = ON;
+PRAGMA temp_store = MEMORY;
+PRAGMA mmap_size = 0;";
+
+/// Write-ahead log, an fsync per commit. On macOS fsync alone does not reach the medium. The checkpointer carries the
+/// log over; `wal_autocheckpoint` is what bounds it while commits leave that no pause.
+const WRITING: &str = "
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA fullfsync = 1;
+PRAGMA wal_autocheckpoint = 4000;
+PRAGMA cache_size = -8192;";
+
+const READING: &str = "
+PRAGMA query_only = ON;
+PRAGMA cache_size = -2048;";
+
+fn open(config: &LocalConfig, access: OpenFlags) -> Result<Connection, Cause> {
+    // Each connection is used by one thread at a time, so SQLite need not lock it.
+    let conn = Connection::open_with_flags(&config.path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    conn.busy_timeout(Duration::from_millis(config.busy_timeout_ms))?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+    conn.execute_batch(LOOKING)?;
+    Ok(conn)
 }
 
-/// Options for writing: write-ahead log, an fsync per commit.
-pub(crate) fn writing(config: &LocalConfig) -> SqliteConnectOptions {
-    looking(config)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Full)
-        // macOS: fsync alone does not reach the medium there.
-        .pragma("fullfsync", "1")
-        .pragma("journal_size_limit", config.wal_bytes_max.to_string())
-        // The checkpointer does the work; this is what bounds the log while commits leave it no pause.
-        .pragma("wal_autocheckpoint", "4000")
-        .pragma("cache_size", "-8192")
-        .statement_cache_capacity(256)
-        .thread_name(|n| format!("wf-write-{n}"))
+/// Opens a connection to look at the file, or to copy it. Creates nothing.
+pub(crate) fn looking(config: &LocalConfig) -> Result<Connection, Cause> {
+    open(config, OpenFlags::SQLITE_OPEN_READ_WRITE)
 }
 
-/// Options for reading.
-pub(crate) fn reading(config: &LocalConfig) -> SqliteConnectOptions {
-    looking(config)
-        .pragma("query_only", "ON")
-        .pragma("cache_size", "-2048")
-        .thread_name(|n| format!("wf-read-{n}"))
+/// The same, for a file that must not change in any way.
+pub(crate) fn read_only(config: &LocalConfig) -> Result<Connection, Cause> {
+    open(config, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+/// Opens a connection that reads.
+pub(crate) fn reading(config: &LocalConfig) -> Result<Connection, Cause> {
+    let conn = looking(config)?;
+    conn.execute_batch(READING)?;
+    Ok(conn)
 }
 
 /// Opens a connection for writing and makes sure that its commits will be durable.
-pub(crate) async fn open_writing(config: &LocalConfig) -> Result<SqliteConnection, sqlx::Error> {
-    let mut conn = writing(config).connect().await?;
-    #[cfg(feature = "failpoints")]
+pub(crate) fn open_writing(config: &LocalConfig) -> Result<Connection, Cause> {
+    let conn = looking(config)?;
+    conn.execute_batch(WRITING)?;
+    conn.execute_batch(&format!("PRAGMA journal_size_limit = {}", config.wal_bytes_max))?;
     if failpoint::is_asked(failpoint::OPEN_SYNCHRONOUS) {
-        sqlx::query("PRAGMA synchronous = NORMAL").execute(&mut conn).await?;
+        conn.execute_batch("PRAGMA synchronous = NORMAL")?;
         return Ok(conn);
     }
-    check_durable(&mut conn).await?;
+    check_durable(&conn)?;
     Ok(conn)
 }
 
 /// Opens a connection that is never used and keeps the log and its index in being: both go with the last connection of
 /// all processes. While this one is open their names stand for the same files, or somebody meddled.
-pub(crate) async fn anchor(config: &LocalConfig) -> Result<SqliteConnection, sqlx::Error> {
-    let mut conn = open_writing(config).await?;
+pub(crate) fn anchor(config: &LocalConfig) -> Result<Connection, Cause> {
+    let conn = open_writing(config)?;
     // Reading makes SQLite open the log and its index, which have names only then.
-    int(&mut conn, "PRAGMA user_version").await?;
+    int(&conn, "PRAGMA user_version")?;
     Ok(conn)
 }
 
-async fn check_durable(conn: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-    let synchronous = int(conn, "PRAGMA synchronous").await?;
-    let journal: String = one(conn, "PRAGMA journal_mode").await?;
+/// Closes a connection, where nothing depends on whether that succeeds.
+pub(crate) fn close(conn: Connection) {
+    if let Err((_, error)) = conn.close() {
+        tracing::warn!(%error, "a connection did not close");
+    }
+}
+
+fn check_durable(conn: &Connection) -> Result<(), Cause> {
+    let synchronous = int(conn, "PRAGMA synchronous")?;
+    let journal: String = conn.query_row("PRAGMA journal_mode", (), |row| row.get(0))?;
     if synchronous != SYNCHRONOUS_FULL || !journal.eq_ignore_ascii_case("wal") {
-        return Err(sqlx::Error::Configuration(
-            format!(
-                "SQLite did not take synchronous=FULL and journal_mode=WAL (it has {synchronous} and {journal})"
-            )
-            .into(),
-        ));
+        return Err(Cause::Unfit(format!(
+            "SQLite did not take synchronous=FULL and journal_mode=WAL (it has {synchronous} and {journal})"
+        )));
     }
     Ok(())
 }
 
 /// The version of the SQLite that is linked in, when it is new enough; else what was found.
-pub(crate) async fn check_version(
-    conn: &mut SqliteConnection,
-) -> Result<Result<(), String>, sqlx::Error> {
-    let version: String = one(conn, "SELECT sqlite_version()").await?;
-    Ok(if version_is_enough(&version) { Ok(()) } else { Err(version) })
+pub(crate) fn check_version() -> Result<(), &'static str> {
+    let version = rusqlite::version();
+    if version_is_enough(version) { Ok(()) } else { Err(version) }
 }
 
 fn version_is_enough(version: &str) -> bool {
@@ -105,20 +120,38 @@ fn version_is_enough(version: &str) -> bool {
     (next(), next(), next()) >= SQLITE_VERSION_MIN
 }
 
-/// The one number that `sql` answers.
-pub(crate) async fn int(
-    conn: &mut SqliteConnection,
-    sql: &'static str,
-) -> Result<i64, sqlx::Error> {
-    one(conn, sql).await
+/// Opens a transaction that has the write lock from its beginning, so that nothing in it can be refused for want of
+/// the lock. Dropped without COMMIT it is rolled back.
+pub(crate) fn immediate(conn: &mut Connection) -> Result<Transaction<'_>, Cause> {
+    Ok(conn.transaction_with_behavior(TransactionBehavior::Immediate)?)
 }
 
-async fn one<T>(conn: &mut SqliteConnection, sql: &'static str) -> Result<T, sqlx::Error>
-where
-    T: for<'r> sqlx::Decode<'r, sqlx::Sqlite> + sqlx::Type<sqlx::Sqlite>,
-{
-    let row: SqliteRow = sqlx::query(sql).fetch_one(conn).await?;
-    row.try_get(0)
+/// The one number that `sql` answers.
+pub(crate) fn int(conn: &Connection, sql: &'static str) -> Result<i64, Cause> {
+    Ok(conn.prepare_cached(sql)?.query_row((), |row| row.get(0))?)
+}
+
+/// All rows that the statement answers, each read by `decode`. They are in memory, and the statement is over, before
+/// anybody sees one: who is slow with them holds up nothing in the file.
+pub(crate) fn rows<T>(
+    conn: &Connection,
+    sql: &str,
+    arguments: impl Params,
+    mut decode: impl FnMut(&mut Columns<'_>) -> Read<T>,
+) -> Read<Vec<T>> {
+    let mut statement = conn.prepare_cached(sql)?;
+    let mut stepped = statement.query(arguments)?;
+    let mut rows = Vec::new();
+    while let Some(row) = stepped.next()? {
+        rows.push(decode(&mut Columns::new(row))?);
+    }
+    Ok(rows)
+}
+
+/// Runs a statement that answers no rows. Answers how many it changed.
+pub(crate) fn run(conn: &Connection, sql: &str, arguments: impl Params) -> Read<u64> {
+    let changed = conn.prepare_cached(sql)?.execute(arguments)?;
+    Ok(u64::try_from(changed).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

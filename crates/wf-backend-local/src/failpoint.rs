@@ -4,6 +4,8 @@
 //! `fail` reads it: `panic`, `sleep(MS)`, `return(abort)` (the process ends at once) and `return` (the place reports an
 //! error). What unit tests ask of one store is another thing: `writer::sabotage`.
 
+use crate::fault::Cause;
+
 /// Every place: before and after BEGIN, with the conditions judged and nothing written, before and after COMMIT, before
 /// the log is carried over, and in a migration between its statements and its version.
 pub(crate) const BEGIN_BEFORE: &str = "begin.before";
@@ -21,17 +23,17 @@ pub(crate) const COMMIT_NEVER: &str = "commit.never";
 
 /// Another lie: a connection for writing gets `synchronous=NORMAL` and nobody notices, so that a power cut loses what was
 /// acknowledged.
-#[cfg(feature = "failpoints")]
 pub(crate) const OPEN_SYNCHRONOUS: &str = "open.synchronous";
 
-/// Another one: the connection is kept after a failure, poisoned or not.
+/// Another one: the connection is kept after a failure, and inside a transaction, as a driver leaves it that does not
+/// notice that SQLite has rolled back.
 pub(crate) const CONNECTION_KEPT: &str = "connection.kept";
 
 /// Fails here if it was asked for.
 #[cfg(feature = "failpoints")]
-pub(crate) fn hit(place: &'static str) -> Result<(), sqlx::Error> {
+pub(crate) fn hit(place: &'static str) -> Result<(), Cause> {
     if is_asked(place) {
-        return Err(sqlx::Error::Io(std::io::Error::other(format!("asked for at {place}"))));
+        return Err(std::io::Error::other(format!("asked for at {place}")).into());
     }
     Ok(())
 }
@@ -57,6 +59,6 @@ pub(crate) const fn is_asked(_place: &'static str) -> bool {
 /// Nothing, in a build without the feature.
 #[cfg(not(feature = "failpoints"))]
 #[expect(clippy::unnecessary_wraps, reason = "it fails in a build for tests")]
-pub(crate) const fn hit(_place: &'static str) -> Result<(), sqlx::Error> {
+pub(crate) const fn hit(_place: &'static str) -> Result<(), Cause> {
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The only mapping of SQLite and sqlx errors to the errors of the port.
+//! The only mapping of SQLite's errors to the errors of the port.
 //!
 //! Before COMMIT was sent nothing is applied: `Unavailable`. Once it was sent, an error leaves the outcome open, since
 //! SQLite may have written the commit although it says otherwise: `Ambiguous`. A damaged file is `Corrupt`, never
@@ -6,31 +6,48 @@
 
 use std::sync::Arc;
 
-use sqlx::error::DatabaseError;
+use rusqlite::Error as SqliteError;
 use thiserror::Error;
 use wf_core::ports::{CommitError, DefinitionError, OpenError, ReadError, SettleError};
+
+/// What went wrong underneath.
+#[derive(Debug, Error)]
+pub enum Cause {
+    /// SQLite says so.
+    #[error(transparent)]
+    Sqlite(#[from] SqliteError),
+    /// The operating system says so.
+    #[error(transparent)]
+    System(#[from] std::io::Error),
+    /// Something stored cannot be read back.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The database is not as it must be.
+    #[error("{0}")]
+    Unfit(String),
+}
 
 /// Why the store did not do what was asked; the source of the port's errors.
 #[derive(Debug, Clone, Error)]
 pub enum Trouble {
     /// `SQLITE_BUSY`: another process writes, for longer than the store waits.
     #[error("another process holds the write lock of the database file")]
-    Busy(#[source] Arc<sqlx::Error>),
+    Busy(#[source] Arc<Cause>),
     /// `SQLITE_FULL`, or no space left on the device.
     #[error("the disk is full: free some space, the store goes on by itself")]
-    Full(#[source] Arc<sqlx::Error>),
+    Full(#[source] Arc<Cause>),
     /// `SQLITE_READONLY`.
     #[error("the database file cannot be written")]
-    ReadOnly(#[source] Arc<sqlx::Error>),
+    ReadOnly(#[source] Arc<Cause>),
     /// `SQLITE_IOERR` and its kind.
     #[error("the disk reported an error")]
-    Io(#[source] Arc<sqlx::Error>),
+    Io(#[source] Arc<Cause>),
     /// `SQLITE_CONSTRAINT` and its kind: the fault of one record, not of the store.
     #[error("the database refused a record")]
-    Refused(#[source] Arc<sqlx::Error>),
-    /// Anything else that SQLite or its driver says.
+    Refused(#[source] Arc<Cause>),
+    /// Anything else.
     #[error("the database did not answer")]
-    Other(#[source] Arc<sqlx::Error>),
+    Other(#[source] Arc<Cause>),
     /// The read took too long.
     #[error("the read took longer than {ms} ms")]
     Slow {
@@ -45,8 +62,8 @@ pub enum Trouble {
     /// Another build changed the schema of the open file.
     #[error("the schema of the database changed while in use: start this build again")]
     SchemaChanged,
-    /// Too many commits wait already.
-    #[error("too many commits are waiting")]
+    /// Too many commits, or too many reads, wait already.
+    #[error("too many calls are waiting")]
     QueueFull,
     /// The store was closed, or is being closed.
     #[error("the store is closed")]
@@ -54,6 +71,9 @@ pub enum Trouble {
     /// The writer stopped in the middle of this commit.
     #[error("the writer stopped in the middle of the commit")]
     WriterLost,
+    /// The reader stopped in the middle of this read.
+    #[error("the reader stopped in the middle of the read")]
+    ReaderLost,
     /// What was asked contradicts itself; a bug of the caller.
     #[error("the request is not well formed: {0}")]
     Malformed(&'static str),
@@ -76,15 +96,38 @@ enum Kind {
     Other,
 }
 
-fn primary_code(error: &dyn DatabaseError) -> Option<i32> {
-    Some(error.code()?.parse::<i32>().ok()? & 0xff)
+/// SQLite's primary code, when it is SQLite that failed.
+fn primary_code(cause: &Cause) -> Option<i32> {
+    match cause {
+        Cause::Sqlite(error) => Some(error.sqlite_error()?.extended_code & 0xff),
+        Cause::System(_) | Cause::Unreadable(_) | Cause::Unfit(_) => None,
+    }
 }
 
-fn kind(error: &sqlx::Error) -> Kind {
-    if let sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) = error {
+fn is_unreadable(cause: &Cause) -> bool {
+    match cause {
+        Cause::Unreadable(_) => true,
+        Cause::Sqlite(error) => matches!(
+            error,
+            SqliteError::FromSqlConversionFailure(..)
+                | SqliteError::IntegralValueOutOfRange(..)
+                | SqliteError::InvalidColumnType(..)
+                | SqliteError::Utf8Error(..)
+        ),
+        Cause::System(_) | Cause::Unfit(_) => false,
+    }
+}
+
+/// A read that was stopped, because it took longer than it may.
+pub(crate) fn is_interrupted(cause: &Cause) -> bool {
+    primary_code(cause) == Some(9)
+}
+
+fn kind(cause: &Cause) -> Kind {
+    if is_unreadable(cause) {
         return Kind::Unreadable;
     }
-    let Some(code) = error.as_database_error().and_then(primary_code) else {
+    let Some(code) = primary_code(cause) else {
         return Kind::Other;
     };
     match code {
@@ -102,7 +145,7 @@ fn kind(error: &sqlx::Error) -> Kind {
     }
 }
 
-fn trouble(error: sqlx::Error) -> Result<Trouble, String> {
+fn trouble(error: Cause) -> Result<Trouble, String> {
     let kind = kind(&error);
     let source = Arc::new(error);
     Ok(match kind {
@@ -131,7 +174,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// An error before COMMIT was sent.
-    pub(crate) fn before_commit(error: sqlx::Error) -> Self {
+    pub(crate) fn before_commit(error: Cause) -> Self {
         match trouble(error) {
             Ok(trouble) => Self::NotApplied(trouble),
             Err(what) => Self::Corrupt(what),
@@ -139,10 +182,10 @@ impl Failure {
     }
 
     /// An error of COMMIT itself.
-    pub(crate) fn at_commit(error: sqlx::Error) -> Self {
+    pub(crate) fn at_commit(error: Cause) -> Self {
         let error = match trouble(error) {
             Ok(trouble) => trouble,
-            Err(what) => Trouble::Other(Arc::new(sqlx::Error::Protocol(what))),
+            Err(what) => Trouble::Other(Arc::new(Cause::Unfit(what))),
         };
         Self::Unknown(error)
     }
@@ -197,17 +240,17 @@ impl Failure {
 }
 
 /// An error of a read.
-pub(crate) fn read_error(error: sqlx::Error) -> ReadError {
+pub(crate) fn read_error(error: Cause) -> ReadError {
     Failure::before_commit(error).into_read_error()
 }
 
 /// A stored thing that cannot be read.
-pub(crate) fn unreadable(what: &str, why: impl std::fmt::Display) -> sqlx::Error {
-    sqlx::Error::Decode(format!("{what}: {why}").into())
+pub(crate) fn unreadable(what: &str, why: impl std::fmt::Display) -> Cause {
+    Cause::Unreadable(format!("{what}: {why}"))
 }
 
 /// An error while opening `path`.
-pub(crate) fn open_error(path: &std::path::Path, error: sqlx::Error) -> OpenError {
+pub(crate) fn open_error(path: &std::path::Path, error: Cause) -> OpenError {
     let path = path.display();
     match trouble(error) {
         Ok(Trouble::ReadOnly(_)) => OpenError::Refused {

@@ -1,14 +1,14 @@
 //! The storage backend in one SQLite file: every acknowledged commit is on the disk.
 //!
 //! ```text
-//! LocalStore ── reads ──▶ queries (pool, one statement each)
-//!     │
-//!     └──── writes ──▶ queue ──▶ writer (one task, one connection, group commit) ──▶ the file ◀── checkpoint
+//! LocalStore ── reads ──▶ queue ──▶ readers (some threads, one statement at a time) ──▶ the file ◀── checkpoint
+//!     │                                                                                   ▲
+//!     └──── writes ──▶ queue ──▶ writer (one thread, one connection, group commit) ───────┘
 //! ```
 //!
 //! Modules in reading order: `config`, `open` (with `place`, `schema`, `connection`), [`LocalStore`] in `store`,
-//! `codec` (row ↔ domain), `queries` and `writer` (all SQL), `fault` (the only mapping of SQLite's errors),
-//! `checkpoint`, `backup`, `restore`, `strays`.
+//! `codec` (row ↔ domain), `queries` and `writer` (all SQL), `readers` and `threads` (where it runs), `fault` (the only
+//! mapping of SQLite's errors), `checkpoint`, `backup`, `restore`, `strays`.
 
 mod backup;
 mod checkpoint;
@@ -20,6 +20,7 @@ mod fault;
 mod open;
 mod place;
 mod queries;
+mod readers;
 mod restore;
 mod schema;
 mod shared;
@@ -27,11 +28,12 @@ mod store;
 mod strays;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod writer;
 
 pub use backup::{BackupError, BackupReport};
 pub use config::LocalConfig;
-pub use fault::Trouble;
+pub use fault::{Cause, Trouble};
 pub use open::{MigrateReport, Opened, migrate};
 pub use restore::{FENCES_RAISED_BY, RestoreError, RestoreReport, restamp, restore};
 pub use store::LocalStore;

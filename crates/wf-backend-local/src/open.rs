@@ -6,18 +6,17 @@
 
 use std::path::PathBuf;
 
-use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use wf_core::ports::OpenError;
 
 use crate::backup;
 use crate::config::{LocalConfig, beside};
-use crate::connection::{self, check_version};
+use crate::connection::{self, check_version, close};
 use crate::fault::open_error;
 use crate::place::{self, Footprint, InUse};
-use crate::queries::Readers;
 use crate::schema::{self, APPLICATION_ID, MIGRATIONS, Marks, Migration};
 use crate::shared::Shared;
 use crate::store::LocalStore;
+use crate::threads::blocking;
 
 /// An opened store, and what opening it did.
 #[derive(Debug)]
@@ -46,26 +45,36 @@ pub struct MigrateReport {
 /// # Errors
 /// [`OpenError`]; a migration that is needed is refused while a server has the file.
 pub async fn migrate(config: LocalConfig) -> Result<MigrateReport, OpenError> {
-    let config = place::absolute(&config)?;
-    let (_, _, report) = prepare(&config, MIGRATIONS).await?;
-    Ok(report)
+    blocking(move || {
+        let config = place::absolute(&config)?;
+        let (_, _, report) = prepare(&config, MIGRATIONS)?;
+        Ok(report)
+    })
+    .await
 }
 
 /// Opens, creating and migrating as needed.
 pub(crate) async fn open(config: LocalConfig) -> Result<Opened, OpenError> {
-    let config = place::absolute(&config)?;
-    let (in_use, created, report) = prepare(&config, MIGRATIONS).await?;
-    Ok(Opened {
-        store: start(config, in_use).await?,
-        created,
-        migrated_from: (report.from != report.to && !created).then_some(report.from),
+    let opened = blocking(move || {
+        let config = place::absolute(&config)?;
+        let (in_use, created, report) = prepare(&config, MIGRATIONS)?;
+        let migrated_from = (report.from != report.to && !created).then_some(report.from);
+        Ok(Opened { store: start(config, in_use)?, created, migrated_from })
     })
+    .await?;
+    opened.store.first_look().await?;
+    Ok(opened)
 }
 
 /// Opens a file that is there and has the schema of this build.
 pub(crate) async fn open_existing(config: LocalConfig) -> Result<LocalStore, OpenError> {
-    let config = place::absolute(&config)?;
-    if place::check(&config)?.is_none_or(|found| found.len() == 0) {
+    let store = blocking(move || start_existing(&place::absolute(&config)?)).await?;
+    store.first_look().await?;
+    Ok(store)
+}
+
+fn start_existing(config: &LocalConfig) -> Result<LocalStore, OpenError> {
+    if place::check(config)?.is_none_or(|found| found.len() == 0) {
         return Err(OpenError::Refused {
             message: format!(
                 "there is no database at {}: start a server there first, or give the path of one",
@@ -73,8 +82,8 @@ pub(crate) async fn open_existing(config: LocalConfig) -> Result<LocalStore, Ope
             ),
         });
     }
-    let in_use = InUse::shared(&config)?;
-    let version = version_of(&config, look(&config).await?, MIGRATIONS)?;
+    let in_use = InUse::shared(config)?;
+    let version = version_of(config, look(config)?, MIGRATIONS)?;
     if version < schema::known() {
         return Err(OpenError::Refused {
             message: format!(
@@ -84,12 +93,12 @@ pub(crate) async fn open_existing(config: LocalConfig) -> Result<LocalStore, Ope
             ),
         });
     }
-    start(config, in_use).await
+    start(config.clone(), in_use)
 }
 
 /// Makes sure that the file is there and has the newest of `migrations`. Answers the lock that says that it is in use,
 /// and whether the file is new.
-pub(crate) async fn prepare(
+pub(crate) fn prepare(
     config: &LocalConfig,
     migrations: &[Migration],
 ) -> Result<(InUse, bool, MigrateReport), OpenError> {
@@ -99,32 +108,30 @@ pub(crate) async fn prepare(
         None => place::create_empty(&config.path)?,
     };
     let in_use = InUse::shared(config)?;
-    let from = version_of(config, look(config).await?, migrations)?;
+    let from = version_of(config, look(config)?, migrations)?;
     let mut report = MigrateReport { from, to: newest, backup: None };
     if from == newest {
         return Ok((in_use, created, report));
     }
     if from == 0 {
-        upgrade(config, migrations).await?;
+        upgrade(config, migrations)?;
         return Ok((in_use, created, report));
     }
     // Nobody else may use the file while its schema changes.
     drop(in_use);
     let alone = InUse::exclusive(config)?;
-    report.from = version_of(config, look(config).await?, migrations)?;
+    report.from = version_of(config, look(config)?, migrations)?;
     if report.from < newest {
-        report.backup = Some(keep(config, report.from).await?);
-        upgrade(config, migrations).await?;
+        report.backup = Some(keep(config, report.from)?);
+        upgrade(config, migrations)?;
     }
     drop(alone);
     Ok((InUse::shared(config)?, false, report))
 }
 
 /// The marks of the file. Changes nothing in it.
-async fn look(config: &LocalConfig) -> Result<Marks, OpenError> {
-    let failed = |e| open_error(&config.path, e);
-    let mut conn = connection::looking(config).connect().await.map_err(failed)?;
-    if let Err(found) = check_version(&mut conn).await.map_err(failed)? {
+fn look(config: &LocalConfig) -> Result<Marks, OpenError> {
+    if let Err(found) = check_version() {
         return Err(OpenError::Refused {
             message: format!(
                 "this build carries SQLite {found}, which can lose commits; 3.51.3 or newer is needed: build it anew \
@@ -132,9 +139,12 @@ async fn look(config: &LocalConfig) -> Result<Marks, OpenError> {
             ),
         });
     }
-    let marks = schema::marks(&mut conn).await.map_err(failed)?;
-    conn.close().await.map_err(failed)?;
-    Ok(marks)
+    let marks = connection::looking(config).and_then(|conn| {
+        let marks = schema::marks(&conn);
+        close(conn);
+        marks
+    });
+    marks.map_err(|e| open_error(&config.path, e))
 }
 
 /// The schema version, 0 for an empty file. Refuses files of others and of newer builds.
@@ -165,27 +175,21 @@ pub(crate) fn version_of(
 }
 
 /// Applies what is missing, then makes the names of the files durable.
-async fn upgrade(config: &LocalConfig, migrations: &[Migration]) -> Result<(), OpenError> {
+fn upgrade(config: &LocalConfig, migrations: &[Migration]) -> Result<(), OpenError> {
     let failed = |e| open_error(&config.path, e);
-    let mut conn = connection::open_writing(config).await.map_err(failed)?;
-    let applied = schema::apply(&mut conn, migrations).await;
-    close(conn).await;
+    let mut conn = connection::open_writing(config).map_err(failed)?;
+    let applied = schema::apply(&mut conn, migrations);
+    close(conn);
     applied.map_err(failed)?;
-    place::sync_directory(&config.path).map_err(|e| failed(sqlx::Error::Io(e)))
-}
-
-async fn close(conn: SqliteConnection) {
-    if let Err(error) = conn.close().await {
-        tracing::warn!(%error, "a connection did not close");
-    }
+    place::sync_directory(&config.path).map_err(|e| failed(e.into()))
 }
 
 /// A copy of the file beside it, before its schema changes.
-async fn keep(config: &LocalConfig, version: u64) -> Result<PathBuf, OpenError> {
+fn keep(config: &LocalConfig, version: u64) -> Result<PathBuf, OpenError> {
     let mut number = 1;
     loop {
         let path = beside(&config.path, &format!(".schema-{version}.{number}.backup"));
-        match backup::copy(config, &path).await {
+        match backup::copy(config, &path) {
             Ok(_) => return Ok(path),
             Err(backup::BackupError::Exists { .. }) if number < 1_000 => number += 1,
             Err(error) => {
@@ -214,12 +218,11 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Starts readers, writer and checkpointer on a file that is ready.
-async fn start(config: LocalConfig, in_use: InUse) -> Result<LocalStore, OpenError> {
-    let failed = |e| open_error(&config.path, e);
-    let anchor = connection::anchor(&config).await.map_err(failed)?;
-    let footprint = Footprint::of([config.path.clone(), config.wal_path(), config.shm_path()]);
-    let readers = Readers::open(&config, footprint.clone()).await.map_err(failed)?;
-    let store = LocalStore::start(Shared::new(config, footprint), readers, anchor, in_use);
-    store.first_look().await?;
-    Ok(store)
+fn start(config: LocalConfig, in_use: InUse) -> Result<LocalStore, OpenError> {
+    let path = config.path.clone();
+    let started = connection::anchor(&config).and_then(|anchor| {
+        let files = [config.path.clone(), config.wal_path(), config.shm_path()];
+        LocalStore::start(Shared::new(config, Footprint::of(files), in_use), anchor)
+    });
+    started.map_err(|e| open_error(&path, e))
 }

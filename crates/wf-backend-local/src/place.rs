@@ -8,6 +8,8 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, FlockOperation};
 use wf_core::ports::OpenError;
@@ -203,10 +205,15 @@ impl FileId {
     }
 }
 
+/// How long a look at the files holds good for reads, which otherwise would look at them more often than at rows.
+const LATELY: Duration = Duration::from_millis(20);
+
 /// The files of an open database, to notice when one is replaced or deleted underneath.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Footprint {
     files: Vec<(PathBuf, Option<FileId>)>,
+    /// The last look: when, and whether all was as before.
+    last: Mutex<Option<(Instant, bool)>>,
 }
 
 impl Footprint {
@@ -219,12 +226,28 @@ impl Footprint {
                 (path, id)
             })
             .collect();
-        Self { files }
+        Self { files, last: Mutex::new(None) }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<(Instant, bool)>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True when every name still stands for the same file.
     pub(crate) fn is_unchanged(&self) -> bool {
-        self.files.iter().all(|(path, id)| id.is_some() && FileId::of(path) == *id)
+        let begun = Instant::now();
+        let unchanged = self.files.iter().all(|(path, id)| id.is_some() && FileId::of(path) == *id);
+        *self.last() = Some((begun, unchanged));
+        unchanged
+    }
+
+    /// The same, as it was when anybody last looked, if that is not long ago.
+    pub(crate) fn was_unchanged_lately(&self) -> bool {
+        let last = *self.last();
+        match last {
+            Some((when, unchanged)) if when.elapsed() < LATELY => unchanged,
+            Some(_) | None => self.is_unchanged(),
+        }
     }
 }
 

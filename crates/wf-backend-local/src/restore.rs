@@ -16,16 +16,19 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
+use rusqlite::Connection;
 use thiserror::Error;
 use wf_core::ports::OpenError;
 
 use crate::backup::{self, rename_new};
+use crate::codec::decode;
 use crate::config::{LocalConfig, beside};
-use crate::connection;
+use crate::connection::{self, close, immediate, rows, run};
+use crate::fault::Cause;
 use crate::open::version_of;
 use crate::place::{self, FileId, InUse};
 use crate::schema::{self, MIGRATIONS};
+use crate::threads::blocking;
 
 /// By how much a restore raises fences: more than an asset changes hands in the time that a backup may miss.
 pub const FENCES_RAISED_BY: u64 = 1_000_000;
@@ -65,7 +68,7 @@ pub enum RestoreError {
     Place(#[source] OpenError),
     /// SQLite could not copy or change the copy.
     #[error("the backup could not be copied")]
-    Copy(#[source] Arc<sqlx::Error>),
+    Copy(#[source] Arc<Cause>),
     /// A file could not be moved.
     #[error("{path} could not be put in its place", path = .path.display())]
     Move {
@@ -77,7 +80,7 @@ pub enum RestoreError {
     },
 }
 
-fn copy_failed(error: sqlx::Error) -> RestoreError {
+fn copy_failed(error: Cause) -> RestoreError {
     RestoreError::Copy(Arc::new(error))
 }
 
@@ -86,19 +89,19 @@ fn copy_failed(error: sqlx::Error) -> RestoreError {
 /// # Errors
 /// [`RestoreError`]; also while anybody has the store open.
 pub async fn restore(from: &Path, config: &LocalConfig) -> Result<RestoreReport, RestoreError> {
+    let (from, config) = (from.to_owned(), config.clone());
+    blocking(move || replace(&from, &config)).await
+}
+
+fn replace(from: &Path, config: &LocalConfig) -> Result<RestoreReport, RestoreError> {
     let config = place::absolute(config).map_err(RestoreError::Place)?;
     place::check(&config).map_err(RestoreError::Place)?;
     let _alone = InUse::exclusive(&config).map_err(RestoreError::Place)?;
-    let version = verify(from, &config).await?;
+    let version = verify(from, &config)?;
     let suffix = schema::fresh_id().map_err(copy_failed)?;
     let made =
         LocalConfig { path: beside(&config.path, &format!(".{suffix}.partial")), ..config.clone() };
-    let restored = async {
-        let store_id = make(from, &made).await?;
-        let kept = swap(&made, &config).await?;
-        Ok((store_id, kept))
-    }
-    .await;
+    let restored = make(from, &made).and_then(|store_id| Ok((store_id, swap(&made, &config)?)));
     let (store_id, kept) = match restored {
         Ok(done) => done,
         Err(error) => {
@@ -122,19 +125,23 @@ pub async fn restore(from: &Path, config: &LocalConfig) -> Result<RestoreReport,
 /// # Errors
 /// [`OpenError`]; also while anybody has the store open.
 pub async fn restamp(config: LocalConfig) -> Result<String, OpenError> {
-    let config = place::absolute(&config)?;
-    let found = place::check(&config)?;
-    let alone = InUse::exclusive(&config)?;
+    blocking(move || stamp_in_place(&place::absolute(&config)?)).await
+}
+
+fn stamp_in_place(config: &LocalConfig) -> Result<String, OpenError> {
+    let found = place::check(config)?;
+    let alone = InUse::exclusive(config)?;
     if found.is_none_or(|found| found.len() == 0) {
         return Err(OpenError::Refused {
             message: format!("there is no database at {}", config.path.display()),
         });
     }
     let failed = |e| crate::fault::open_error(&config.path, e);
-    let mut conn = connection::looking(&config).connect().await.map_err(failed)?;
-    let marks = schema::marks(&mut conn).await.map_err(failed)?;
-    conn.close().await.map_err(failed)?;
-    let version = version_of(&config, marks, MIGRATIONS)?;
+    let conn = connection::looking(config).map_err(failed)?;
+    let marks = schema::marks(&conn);
+    close(conn);
+    let marks = marks.map_err(failed)?;
+    let version = version_of(config, marks, MIGRATIONS)?;
     if version != schema::known() {
         return Err(OpenError::Refused {
             message: format!(
@@ -143,15 +150,15 @@ pub async fn restamp(config: LocalConfig) -> Result<String, OpenError> {
             ),
         });
     }
-    let mut conn = connection::open_writing(&config).await.map_err(failed)?;
-    let id = stamp(&mut conn).await.map_err(failed)?;
-    conn.close().await.map_err(failed)?;
+    let mut conn = connection::open_writing(config).map_err(failed)?;
+    let id = stamp(&mut conn).map_err(failed)?;
+    close(conn);
     drop(alone);
     Ok(id)
 }
 
 /// Looks at the whole backup. Answers its schema version.
-async fn verify(from: &Path, config: &LocalConfig) -> Result<u64, RestoreError> {
+fn verify(from: &Path, config: &LocalConfig) -> Result<u64, RestoreError> {
     let refuse = |message: String| RestoreError::NotABackup { path: from.to_owned(), message };
     match std::fs::metadata(from) {
         Ok(found) if found.is_file() && found.len() > 0 => {}
@@ -166,7 +173,7 @@ async fn verify(from: &Path, config: &LocalConfig) -> Result<u64, RestoreError> 
         ..config.clone()
     };
     let damaged = |what: String| RestoreError::Damaged { path: from.to_owned(), what };
-    let unreadable = |e: sqlx::Error| {
+    let unreadable = |e: Cause| {
         let error = crate::fault::open_error(from, e);
         if matches!(error, OpenError::Corrupt { .. }) {
             damaged("it is no SQLite database any more".to_owned())
@@ -174,16 +181,15 @@ async fn verify(from: &Path, config: &LocalConfig) -> Result<u64, RestoreError> 
             refuse(crate::open::chain(&error))
         }
     };
-    let mut conn =
-        connection::looking(&source).read_only(true).connect().await.map_err(unreadable)?;
-    let marks = schema::marks(&mut conn).await.map_err(unreadable)?;
+    let conn = connection::read_only(&source).map_err(unreadable)?;
+    let marks = schema::marks(&conn).map_err(unreadable)?;
     let version =
         version_of(&source, marks, MIGRATIONS).map_err(|e| refuse(crate::open::chain(&e)))?;
     if version == 0 {
         return Err(refuse("there is nothing in it".to_owned()));
     }
-    let faults = integrity(&mut conn).await.map_err(unreadable)?;
-    conn.close().await.map_err(copy_failed)?;
+    let faults = integrity(&conn).map_err(unreadable)?;
+    close(conn);
     match faults.into_iter().next() {
         Some(what) => Err(damaged(what)),
         None => Ok(version),
@@ -191,11 +197,10 @@ async fn verify(from: &Path, config: &LocalConfig) -> Result<u64, RestoreError> 
 }
 
 /// What SQLite finds wrong in a file, page by page and reference by reference. Reads all of it.
-pub(crate) async fn integrity(conn: &mut SqliteConnection) -> Result<Vec<String>, sqlx::Error> {
-    let found: Vec<String> =
-        sqlx::query_scalar("PRAGMA integrity_check(20)").fetch_all(&mut *conn).await?;
+pub(crate) fn integrity(conn: &Connection) -> Result<Vec<String>, Cause> {
+    let found = rows(conn, "PRAGMA integrity_check(20)", (), decode::one::<String>)?;
     let mut faults: Vec<String> = found.into_iter().filter(|line| line != "ok").collect();
-    let strays = sqlx::query("PRAGMA foreign_key_check").fetch_all(conn).await?;
+    let strays = rows(conn, "PRAGMA foreign_key_check", (), |_| Ok(()))?;
     if !strays.is_empty() {
         faults.push(format!("{} rows refer to rows that are not there", strays.len()));
     }
@@ -203,29 +208,29 @@ pub(crate) async fn integrity(conn: &mut SqliteConnection) -> Result<Vec<String>
 }
 
 /// Makes the file that will be the store, complete and durable. Answers its id.
-async fn make(from: &Path, made: &LocalConfig) -> Result<String, RestoreError> {
+fn make(from: &Path, made: &LocalConfig) -> Result<String, RestoreError> {
     let source = LocalConfig {
         path: std::path::absolute(from).map_err(|e| moved(from, e))?,
         ..made.clone()
     };
-    backup::vacuum(&source, &made.path).await.map_err(|error| match error {
+    backup::vacuum(&source, &made.path).map_err(|error| match error {
         backup::BackupError::Copy(source) => RestoreError::Copy(source),
         backup::BackupError::Exists { path } => {
             moved(&path, std::io::ErrorKind::AlreadyExists.into())
         }
         backup::BackupError::Target { path, source } => moved(&path, source),
     })?;
-    let mut conn = connection::open_writing(made).await.map_err(copy_failed)?;
-    schema::apply(&mut conn, MIGRATIONS).await.map_err(copy_failed)?;
-    let id = stamp(&mut conn).await.map_err(copy_failed)?;
-    fold(conn, made).await?;
+    let mut conn = connection::open_writing(made).map_err(copy_failed)?;
+    schema::apply(&mut conn, MIGRATIONS).map_err(copy_failed)?;
+    let id = stamp(&mut conn).map_err(copy_failed)?;
+    fold(conn, made)?;
     Ok(id)
 }
 
 /// Closes the only connection to a file, so that all of it is in the one file, durably.
-async fn fold(mut conn: SqliteConnection, config: &LocalConfig) -> Result<(), RestoreError> {
-    crate::checkpoint::truncate(&mut conn).await.map_err(copy_failed)?;
-    conn.close().await.map_err(copy_failed)?;
+fn fold(conn: Connection, config: &LocalConfig) -> Result<(), RestoreError> {
+    crate::checkpoint::truncate(&conn).map_err(copy_failed)?;
+    conn.close().map_err(|(_, error)| copy_failed(error.into()))?;
     if place::size(&config.wal_path()) > 0 {
         return Err(moved(
             &config.wal_path(),
@@ -242,29 +247,25 @@ async fn fold(mut conn: SqliteConnection, config: &LocalConfig) -> Result<(), Re
 }
 
 /// Marks a store that went back in time. One transaction. Answers the new id.
-async fn stamp(conn: &mut SqliteConnection) -> Result<String, sqlx::Error> {
+fn stamp(conn: &mut Connection) -> Result<String, Cause> {
     let raise = i64::try_from(FENCES_RAISED_BY).unwrap_or(i64::MAX);
     let id = schema::fresh_id()?;
-    let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
-    sqlx::query("UPDATE store SET id = ?1, fence_base = fence_base + ?2 WHERE one = 1")
-        .bind(&id)
-        .bind(raise)
-        .execute(&mut *tx)
-        .await?;
-    schema::add_secret(&mut tx).await?;
+    let tx = immediate(conn)?;
+    run(&tx, "UPDATE store SET id = ?1, fence_base = fence_base + ?2 WHERE one = 1", (&id, raise))?;
+    schema::add_secret(&tx)?;
     for sql in [
         "UPDATE locks SET fence = max(fence, floor) + ?1 WHERE holder IS NULL",
         "UPDATE locks SET floor = max(fence, floor) + ?1 WHERE holder IS NOT NULL",
     ] {
-        sqlx::query(sql).bind(raise).execute(&mut *tx).await?;
+        run(&tx, sql, [raise])?;
     }
     for sql in [
         "UPDATE streams SET lease_token = NULL, lease_until = NULL WHERE lease_token IS NOT NULL",
         "UPDATE deadlines SET lease_token = NULL, lease_until = NULL WHERE lease_token IS NOT NULL",
     ] {
-        sqlx::query(sql).execute(&mut *tx).await?;
+        run(&tx, sql, ())?;
     }
-    tx.commit().await?;
+    tx.commit()?;
     Ok(id)
 }
 
@@ -273,10 +274,10 @@ fn moved(path: &Path, source: std::io::Error) -> RestoreError {
 }
 
 /// Puts `made` in the place of the store. Answers where the old one is kept.
-async fn swap(made: &LocalConfig, config: &LocalConfig) -> Result<Option<PathBuf>, RestoreError> {
+fn swap(made: &LocalConfig, config: &LocalConfig) -> Result<Option<PathBuf>, RestoreError> {
     let here = &config.path;
     let kept = match std::fs::symlink_metadata(here) {
-        Ok(_) => Some(set_aside(config).await?),
+        Ok(_) => Some(set_aside(config)?),
         Err(_) => None,
     };
     // A log of another database must never lie beside this one: SQLite would play it back.
@@ -299,12 +300,9 @@ async fn swap(made: &LocalConfig, config: &LocalConfig) -> Result<Option<PathBuf
 ///
 /// If its log cannot be carried over into it (it may be damaged; that may be why there is a restore), its three files
 /// get other names, the database first: a crash in between leaves no database, never one without its log.
-async fn set_aside(config: &LocalConfig) -> Result<PathBuf, RestoreError> {
+fn set_aside(config: &LocalConfig) -> Result<PathBuf, RestoreError> {
     let kept = free_name(&config.path);
-    let whole = match connection::open_writing(config).await {
-        Ok(conn) => fold(conn, config).await.is_ok(),
-        Err(_) => false,
-    };
+    let whole = connection::open_writing(config).is_ok_and(|conn| fold(conn, config).is_ok());
     if whole && std::fs::hard_link(&config.path, &kept).is_ok() {
         return Ok(kept);
     }

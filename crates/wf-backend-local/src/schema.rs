@@ -3,10 +3,11 @@
 //! The schema version is SQLite's `user_version`. A migration and its version are written in one `BEGIN IMMEDIATE`
 //! transaction, so a killed migration leaves the version before it.
 
-use sqlx::{Connection as _, SqliteConnection};
+use rusqlite::Connection;
 
-use crate::connection::int;
+use crate::connection::{immediate, int, run};
 use crate::failpoint;
+use crate::fault::Cause;
 
 /// `application_id` of our files: `CHKP` in ASCII.
 pub(crate) const APPLICATION_ID: i64 = 0x4348_4B50;
@@ -53,61 +54,54 @@ impl Marks {
 }
 
 /// Reads the marks. The first thing that touches the file, so it finds out whether it is a database at all.
-pub(crate) async fn marks(conn: &mut SqliteConnection) -> Result<Marks, sqlx::Error> {
+pub(crate) fn marks(conn: &Connection) -> Result<Marks, Cause> {
     Ok(Marks {
-        application_id: int(conn, "PRAGMA application_id").await?,
-        version: int(conn, "PRAGMA user_version").await?,
-        objects: int(conn, "SELECT count(*) FROM sqlite_schema").await?,
+        application_id: int(conn, "PRAGMA application_id")?,
+        version: int(conn, "PRAGMA user_version")?,
+        objects: int(conn, "SELECT count(*) FROM sqlite_schema")?,
     })
 }
 
 /// Applies those of `migrations` that the file does not have yet, each in its own transaction. Several processes may
 /// do so at once: the version is read again under the write lock.
-pub(crate) async fn apply(
-    conn: &mut SqliteConnection,
-    migrations: &[Migration],
-) -> Result<(), sqlx::Error> {
+pub(crate) fn apply(conn: &mut Connection, migrations: &[Migration]) -> Result<(), Cause> {
     for migration in migrations {
-        let mut tx = conn.begin_with("BEGIN IMMEDIATE").await?;
-        let version = int(&mut tx, "PRAGMA user_version").await?;
+        let tx = immediate(conn)?;
+        let version = int(&tx, "PRAGMA user_version")?;
         if u64::try_from(version).is_ok_and(|v| v >= migration.version) {
-            tx.rollback().await?;
+            tx.rollback()?;
             continue;
         }
-        sqlx::raw_sql(migration.sql).execute(&mut *tx).await?;
+        tx.execute_batch(migration.sql)?;
         failpoint::hit(failpoint::MIGRATION)?;
-        let marks = format!(
+        tx.execute_batch(&format!(
             "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {};",
             migration.version
-        );
-        sqlx::raw_sql(sqlx::AssertSqlSafe(marks)).execute(&mut *tx).await?;
+        ))?;
         if version == 0 {
-            sqlx::query("INSERT INTO store (one, id) VALUES (1, ?1)")
-                .bind(fresh_id()?)
-                .execute(&mut *tx)
-                .await?;
-            add_secret(&mut tx).await?;
+            run(&tx, "INSERT INTO store (one, id) VALUES (1, ?1)", [fresh_id()?])?;
+            add_secret(&tx)?;
         }
-        tx.commit().await?;
+        tx.commit()?;
     }
     Ok(())
 }
 
 /// A fresh store id: 32 lowercase hexadecimal digits from the operating system's randomness.
-pub(crate) fn fresh_id() -> Result<String, sqlx::Error> {
+pub(crate) fn fresh_id() -> Result<String, Cause> {
     let mut bytes = [0_u8; 16];
     fill(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Adds a fresh key in front of the others.
-pub(crate) async fn add_secret(conn: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+pub(crate) fn add_secret(conn: &Connection) -> Result<(), Cause> {
     let mut secret = vec![0_u8; 32];
     fill(&mut secret)?;
-    sqlx::query("INSERT INTO secrets (secret) VALUES (?1)").bind(secret).execute(conn).await?;
+    run(conn, "INSERT INTO secrets (secret) VALUES (?1)", [secret])?;
     Ok(())
 }
 
-fn fill(bytes: &mut [u8]) -> Result<(), sqlx::Error> {
-    getrandom::fill(bytes).map_err(|e| sqlx::Error::Io(std::io::Error::other(e)))
+fn fill(bytes: &mut [u8]) -> Result<(), Cause> {
+    getrandom::fill(bytes).map_err(|e| std::io::Error::other(e).into())
 }

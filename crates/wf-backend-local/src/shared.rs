@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::config::LocalConfig;
 use crate::fault::{Failure, Trouble};
-use crate::place::Footprint;
+use crate::place::{Footprint, InUse};
 
 /// Shared by all parts of an open store.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct Shared {
     pub(crate) footprint: Footprint,
     /// How it is doing.
     pub(crate) health: Health,
+    /// Says to others that the file is in use, as long as there is a handle or a thread that uses it.
+    _in_use: InUse,
     /// Faults that a test asked for.
     #[cfg(test)]
     pub(crate) sabotage: crate::writer::sabotage::Sabotage,
@@ -23,11 +25,12 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Of a store that was just opened.
-    pub(crate) fn new(config: LocalConfig, footprint: Footprint) -> Self {
+    pub(crate) fn new(config: LocalConfig, footprint: Footprint, in_use: InUse) -> Self {
         Self {
             config,
             footprint,
             health: Health::default(),
+            _in_use: in_use,
             #[cfg(test)]
             sabotage: crate::writer::sabotage::Sabotage::default(),
         }
@@ -49,6 +52,7 @@ impl Shared {
             | Trouble::SchemaChanged
             | Trouble::Closed
             | Trouble::WriterLost
+            | Trouble::ReaderLost
             | Trouble::Malformed(_)
             | Trouble::BadCursor => None,
         }

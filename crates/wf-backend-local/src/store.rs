@@ -1,12 +1,13 @@
 //! The store's handle: the port, method by method. Reads go to the readers, writes into the writer's queue.
 
+use std::convert::Infallible;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinHandle;
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
 use wf_core::locks::LockRow;
 use wf_core::models::{Actor, Digest, TenantId, Timestamp, Workflow, WorkflowId};
 use wf_core::policy::Definition;
@@ -20,11 +21,12 @@ use wf_core::state_machine::Event;
 use crate::backup::{self, BackupError, BackupReport};
 use crate::codec::encode::Prepared;
 use crate::config::LocalConfig;
-use crate::fault::{Failure, Trouble, read_error};
+use crate::fault::{Cause, Failure, Trouble, read_error};
 use crate::open::{self, Opened};
-use crate::place::InUse;
-use crate::queries::{Readers, catalogue, events, load, locks, outbox, workflows};
+use crate::queries::{catalogue, events, load, locks, outbox, workflows};
+use crate::readers::Readers;
 use crate::shared::Shared;
+use crate::threads::{Ended, blocking};
 use crate::writer::job::{Done, Job, Task};
 use crate::{checkpoint, connection, restore, strays, writer};
 
@@ -40,17 +42,18 @@ struct Inner {
     shared: Arc<Shared>,
     readers: Readers,
     queue: mpsc::Sender<Job>,
-    /// See [`connection::anchor`]; taken by `close`.
-    anchor: Mutex<Option<SqliteConnection>>,
-    /// Told to stop by `close`; stops by itself when this is dropped.
-    checkpointer: Mutex<Option<(watch::Sender<()>, JoinHandle<()>)>>,
-    /// Says to others that the file is in use, as long as there is a handle.
-    _in_use: InUse,
+    /// The writer; taken by `close`.
+    writer: Mutex<Option<Ended>>,
+    /// What stops the checkpointer when it is dropped, and the checkpointer; taken by `close`.
+    checkpointer: Mutex<Option<(std::sync::mpsc::Sender<Infallible>, Ended)>>,
 }
 
+/// How long `close` waits for the files to be closed once all that waited is done: a checkpoint may wait for a reader.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
 impl LocalStore {
-    /// Opens the store, creating the file and migrating it as needed. Must be called within a tokio runtime, which then
-    /// runs the writer.
+    /// Opens the store, creating the file and migrating it as needed. Must be called within a tokio runtime. What works
+    /// on the file are threads of the store's own.
     ///
     /// # Errors
     /// [`OpenError`]; its message says what to do.
@@ -72,7 +75,8 @@ impl LocalStore {
     /// # Errors
     /// [`BackupError`]; nothing is left behind at `to`.
     pub async fn backup(&self, to: &Path) -> Result<BackupReport, BackupError> {
-        backup::copy(&self.inner.shared.config, to).await
+        let (config, to) = (self.config().clone(), to.to_owned());
+        blocking(move || backup::copy(&config, &to)).await
     }
 
     /// What SQLite finds wrong in the file, at most 21 lines; nothing when it is whole. Reads all of it, which takes long
@@ -81,13 +85,8 @@ impl LocalStore {
     /// # Errors
     /// [`ReadError`] when the file cannot even be read.
     pub async fn integrity_check(&self) -> Result<Vec<String>, ReadError> {
-        let mut conn = connection::looking(&self.inner.shared.config)
-            .read_only(true)
-            .connect()
-            .await
-            .map_err(read_error)?;
-        let faults = restore::integrity(&mut conn).await;
-        conn.close().await.map_err(read_error)?;
+        let config = self.config().clone();
+        let faults = blocking(move || restore::integrity(&connection::read_only(&config)?)).await;
         faults.map_err(read_error)
     }
 
@@ -97,30 +96,30 @@ impl LocalStore {
     /// # Errors
     /// [`ReadError`] when the file cannot even be read.
     pub async fn strays(&self) -> Result<Vec<String>, ReadError> {
-        strays::look(&self.inner.shared.config).await
+        let config = self.config().clone();
+        blocking(move || strays::look(&config)).await.map_err(read_error)
     }
 
     /// Refuses new commits, finishes those that wait, carries the log over and closes the files. Other handles answer
     /// `Unavailable` from then on.
     pub async fn close(self) {
-        let checkpointer = self.inner.checkpointer.lock().map_or(None, |mut held| held.take());
-        if let Some((stop, stopped)) = checkpointer {
+        if let Some((stop, ended)) = take(&self.inner.checkpointer) {
             drop(stop);
-            // An error means that it has stopped already.
-            let _ = stopped.await;
+            ended.wait().await;
         }
         self.inner.readers.close().await;
-        let anchor = self.inner.anchor.lock().map_or(None, |mut held| held.take());
-        if let Some(anchor) = anchor
-            && let Err(error) = anchor.close().await
-        {
-            tracing::warn!(%error, "a connection did not close");
-        }
         // The writer closes last, so that it is the one that carries the whole log over and removes it.
-        let (done, closed) = oneshot::channel();
-        if self.inner.queue.send(Job::Close(done)).await.is_ok() {
+        let (reply, done) = oneshot::channel();
+        if self.inner.queue.send(Job::Close(reply)).await.is_ok() {
             // An error means that the writer is gone already.
-            let _ = closed.await;
+            let _ = done.await;
+        }
+        if let Some(ended) = take(&self.inner.writer)
+            && tokio::time::timeout(CLOSE_TIMEOUT, ended.wait()).await.is_err()
+        {
+            tracing::warn!(
+                "the store was not closed in time; its log is carried over at the next start"
+            );
         }
     }
 
@@ -151,22 +150,17 @@ impl LocalStore {
         &self.inner.shared.config
     }
 
-    /// Starts the parts of an open store.
-    pub(crate) fn start(
-        shared: Shared,
-        readers: Readers,
-        anchor: SqliteConnection,
-        in_use: InUse,
-    ) -> Self {
+    /// Starts the parts of an open store. `anchor` is that of [`connection::anchor`].
+    pub(crate) fn start(shared: Shared, anchor: Connection) -> Result<Self, Cause> {
         let shared = Arc::new(shared);
+        let readers = Readers::start(&shared)?;
         let (queue, jobs) = mpsc::channel(shared.config.queue_max.max(1));
-        writer::spawn(Arc::clone(&shared), jobs);
-        let (stop, stopped) = watch::channel(());
-        let checkpointing = checkpoint::run(Arc::clone(&shared), queue.downgrade(), stopped);
-        let checkpointer = Mutex::new(Some((stop, tokio::spawn(checkpointing))));
-        let anchor = Mutex::new(Some(anchor));
-        let inner = Inner { shared, readers, queue, anchor, checkpointer, _in_use: in_use };
-        Self { inner: Arc::new(inner) }
+        let writer = writer::spawn(Arc::clone(&shared), jobs, anchor)?;
+        let (stop, stopped) = std::sync::mpsc::channel();
+        let checkpointer = checkpoint::spawn(Arc::clone(&shared), queue.downgrade(), stopped)?;
+        let writer = Mutex::new(Some(writer));
+        let checkpointer = Mutex::new(Some((stop, checkpointer)));
+        Ok(Self { inner: Arc::new(Inner { shared, readers, queue, writer, checkpointer }) })
     }
 
     /// Reads the identity, to find out that the file can be read.
@@ -182,6 +176,12 @@ impl LocalStore {
     #[cfg(test)]
     pub(crate) fn shared(&self) -> &Shared {
         &self.inner.shared
+    }
+
+    /// For tests of the readers.
+    #[cfg(test)]
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.inner.readers
     }
 
     /// Puts a job into the queue, at once or not at all.
@@ -200,6 +200,10 @@ impl LocalStore {
         self.enqueue(Job::Task(Box::new(task), reply))?;
         answer.await.unwrap_or(Err(Failure::Unknown(Trouble::WriterLost)))
     }
+}
+
+fn take<T>(held: &Mutex<Option<T>>) -> Option<T> {
+    held.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 /// A task was answered with what another task does; never happens.

@@ -6,14 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
-use wf_core::ports::ReadError;
+use rusqlite::Connection;
 
-use crate::codec::decode::{self, Columns};
+use crate::codec::decode::{self, Columns, Read};
 use crate::codec::{Placement, asset_list};
 use crate::config::LocalConfig;
-use crate::connection;
-use crate::fault::read_error;
+use crate::connection::{self, rows};
 
 /// Lines that one question answers at most.
 const LINES_MAX: usize = 20;
@@ -105,44 +103,36 @@ SELECT w.wid, w.tenant, w.id, w.revision, w.phase, w.owner, w.offered_to, w.offe
   FROM workflows w WHERE w.wid > ?1 ORDER BY w.wid LIMIT ?2";
 
 /// Looks at everything, on a connection of its own. One line for each thing that is wrong.
-pub(crate) async fn look(config: &LocalConfig) -> Result<Vec<String>, ReadError> {
-    let mut conn =
-        connection::looking(config).read_only(true).connect().await.map_err(read_error)?;
-    let found = found(&mut conn).await;
-    conn.close().await.map_err(read_error)?;
-    found.map_err(read_error)
-}
-
-async fn found(conn: &mut SqliteConnection) -> Result<Vec<String>, sqlx::Error> {
+pub(crate) fn look(config: &LocalConfig) -> Read<Vec<String>> {
+    let conn = connection::read_only(config)?;
     let mut lines = Vec::new();
     for (what, question) in QUESTIONS {
-        let places: Vec<String> = sqlx::query_scalar(*question).fetch_all(&mut *conn).await?;
-        lines.extend(places.into_iter().map(|place| format!("{place}: {what}")));
+        let line = |columns: &mut Columns<'_>| Ok(format!("{}: {what}", columns.text()?));
+        lines.extend(rows(&conn, question, (), line)?);
     }
-    heads(conn, &mut lines).await?;
+    heads(&conn, &mut lines)?;
     Ok(lines)
 }
 
 /// The columns of workflows, their assets and deadlines say what the states say.
-async fn heads(conn: &mut SqliteConnection, lines: &mut Vec<String>) -> Result<(), sqlx::Error> {
+fn heads(conn: &Connection, lines: &mut Vec<String>) -> Read<()> {
     let (mut last, mut told) = (0_i64, 0);
     loop {
-        let rows = sqlx::query(HEADS).bind(last).bind(PAGE).fetch_all(&mut *conn).await?;
-        if rows.is_empty() || told >= LINES_MAX {
-            return Ok(());
-        }
-        for row in &rows {
-            let mut columns = Columns::new(row, 0);
-            last = columns.next()?;
-            if let Some(line) = head(&mut columns)?.filter(|_| told < LINES_MAX) {
-                told += 1;
-                lines.push(line);
+        let page =
+            rows(conn, HEADS, (last, PAGE), |columns| Ok((columns.next()?, head(columns)?)))?;
+        let Some((newest, _)) = page.last() else { return Ok(()) };
+        last = *newest;
+        for line in page.into_iter().filter_map(|(_, line)| line) {
+            if told == LINES_MAX {
+                return Ok(());
             }
+            told += 1;
+            lines.push(line);
         }
     }
 }
 
-fn head(columns: &mut Columns<'_>) -> Result<Option<String>, sqlx::Error> {
+fn head(columns: &mut Columns<'_>) -> Read<Option<String>> {
     let (tenant, id) = (columns.text()?.to_owned(), columns.text()?.to_owned());
     let revision = columns.unsigned("a revision")?;
     let placed = Placement {

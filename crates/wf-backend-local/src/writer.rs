@@ -1,4 +1,4 @@
-//! Group commit: one task owns the one connection that writes.
+//! Group commit: one thread owns the one connection that writes.
 //!
 //! It takes whatever waits in the queue (at most [`BATCH_MAX`], no artificial delay), opens a `BEGIN IMMEDIATE`
 //! transaction, reads in it what the conditions need, judges each commit in order against that and the ones before it,
@@ -6,8 +6,8 @@
 //! goes out after COMMIT, since a refusal may rest on a commit of the same batch.
 //!
 //! - Nothing is remembered between batches but the connection: other processes write to the file too.
-//! - Any error throws the connection away. SQLite rolls back by itself after a full disk or an I/O error, which the
-//!   driver does not notice: it would stay inside a transaction for ever.
+//! - Any error throws the connection away: after a full disk or an I/O error SQLite may or may not have rolled back, and
+//!   what it has in memory of the file may or may not be so. A new connection reads the file.
 //! - An error before COMMIT was sent means that nothing is applied. If it may be the fault of one record, the batch
 //!   runs again one job per transaction, so that only that one fails.
 //! - An error of COMMIT leaves the outcome of the whole batch open.
@@ -26,16 +26,18 @@ pub(crate) mod statements;
 pub(crate) mod tasks;
 pub(crate) mod write;
 
+use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use sqlx::{Connection as _, SqliteConnection};
-use tokio::sync::{Mutex, mpsc, oneshot};
+use rusqlite::{Connection, DropBehavior};
+use tokio::sync::{mpsc, oneshot};
 
-use crate::connection;
+use crate::connection::{self, close, immediate};
 use crate::failpoint;
 use crate::fault::{Failure, Trouble};
 use crate::shared::Shared;
+use crate::threads::{self, Ended};
 
 use job::{Answer, Job};
 use sheet::SqlCache;
@@ -43,51 +45,51 @@ use sheet::SqlCache;
 /// Jobs of one transaction at most.
 pub(crate) const BATCH_MAX: usize = 128;
 
-/// How long closing may take before it is given up; a checkpoint that waits for a reader, for example.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// The queue, shared by a writer and the one that takes over if it panics.
-type Queue = Arc<Mutex<mpsc::Receiver<Job>>>;
-
-/// Starts the writer. It ends when every sender is gone, or after [`Job::Close`].
-pub(crate) fn spawn(shared: Arc<Shared>, queue: mpsc::Receiver<Job>) {
-    let queue = Arc::new(Mutex::new(queue));
-    tokio::spawn(async move {
-        loop {
-            let writer = Writer {
-                shared: Arc::clone(&shared),
-                live: None,
-                held_up: None,
-                sql: SqlCache::default(),
-            };
-            match tokio::spawn(writer.run(Arc::clone(&queue))).await {
-                Ok(()) => return,
-                // Jobs of the batch in hand lost their answer, which is told to them as an unknown outcome. A panic is
-                // a bug; the next batch gets a new writer with a new connection.
-                Err(error) if error.is_panic() => {
-                    shared.health.writer_panicked();
-                    tracing::error!(%error, "the writer of the store panicked; starting another");
-                }
-                Err(_cancelled) => return,
+/// Starts the writer. It ends when every sender is gone, or after [`Job::Close`], and closes the file after everybody
+/// else: the last connection to close is the one that carries the whole log over and removes it.
+pub(crate) fn spawn(
+    shared: Arc<Shared>,
+    mut queue: mpsc::Receiver<Job>,
+    anchor: Connection,
+) -> io::Result<Ended> {
+    threads::spawn("wf-write", move || {
+        let live = threads::until_it_returns(
+            || Writer::new(&shared).run(&mut queue),
+            // Jobs of the batch in hand lost their answer, which is told to them as an unknown outcome. The next batch
+            // gets a new writer with a new connection.
+            |what| {
+                shared.health.writer_panicked();
+                tracing::error!(what, "the writer of the store panicked; starting another");
+            },
+        );
+        close(anchor);
+        if let Some(live) = live {
+            if let Err(error) = crate::checkpoint::truncate(&live) {
+                tracing::warn!(%error, "the last checkpoint did not succeed");
             }
+            close(live);
         }
-    });
+    })
 }
 
 #[derive(Debug)]
-struct Writer {
-    shared: Arc<Shared>,
-    live: Option<SqliteConnection>,
+struct Writer<'a> {
+    shared: &'a Shared,
+    live: Option<Connection>,
     /// Why the last batch was refused, when somebody else was writing all the time.
     held_up: Option<Failure>,
     sql: SqlCache,
 }
 
-impl Writer {
-    async fn run(mut self, queue: Queue) {
-        let mut queue = queue.lock().await;
+impl<'a> Writer<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        Self { shared, live: None, held_up: None, sql: SqlCache::default() }
+    }
+
+    /// Takes what waits until nothing more can come. Answers the connection, which is still open.
+    fn run(mut self, queue: &mut mpsc::Receiver<Job>) -> Option<Connection> {
         let mut closed: Option<oneshot::Sender<()>> = None;
-        while let Some(first) = queue.recv().await {
+        while let Some(first) = queue.blocking_recv() {
             let mut jobs = Vec::new();
             let mut next = Some(first);
             while let Some(job) = next {
@@ -103,21 +105,17 @@ impl Writer {
             }
             self.shared.health.queue_depth(queue.len());
             if !jobs.is_empty() {
-                self.batch(jobs).await;
+                self.batch(jobs);
             }
             if let Some(failure) = self.held_up.take() {
-                closed = self.refuse_waiting(&mut queue, &failure).or(closed);
+                closed = self.refuse_waiting(queue, &failure).or(closed);
             }
-        }
-        if tokio::time::timeout(CLOSE_TIMEOUT, self.close()).await.is_err() {
-            tracing::warn!(
-                "the store was not closed in time; its log is carried over at the next start"
-            );
         }
         if let Some(done) = closed {
             // Whoever asked may be gone.
             let _ = done.send(());
         }
+        self.live
     }
 
     /// Somebody else has written for as long as a commit may wait. What has queued up behind is told so now: batch by
@@ -141,10 +139,10 @@ impl Writer {
         None
     }
 
-    async fn batch(&mut self, jobs: Vec<Job>) {
+    fn batch(&mut self, jobs: Vec<Job>) {
         let start = Instant::now();
         let count = jobs.len();
-        let outcome = self.attempt(&jobs).await;
+        let outcome = self.attempt(&jobs);
         match outcome {
             Ok(answers) => {
                 self.shared.health.wrote(count, start.elapsed());
@@ -155,7 +153,7 @@ impl Writer {
             Err(failure) if count > 1 && failure.may_be_one_records() => {
                 tracing::warn!(?failure, count, "a batch failed; running it one by one");
                 for job in jobs {
-                    Box::pin(self.batch(vec![job])).await;
+                    self.batch(vec![job]);
                 }
             }
             Err(failure) => {
@@ -172,60 +170,48 @@ impl Writer {
         }
     }
 
-    /// Runs the jobs in one transaction. The connection comes back only after a success.
-    async fn attempt(&mut self, jobs: &[Job]) -> Result<Vec<Answer>, Failure> {
+    /// Runs the jobs in one transaction. The connection is kept only after a success.
+    fn attempt(&mut self, jobs: &[Job]) -> Result<Vec<Answer>, Failure> {
         if !self.shared.footprint.is_unchanged() {
             return Err(Failure::NotApplied(Trouble::Replaced));
         }
         let mut live = match self.live.take() {
             Some(live) => live,
             None => {
-                let opened = connection::open_writing(&self.shared.config).await;
-                opened.map_err(Failure::before_commit)?
+                connection::open_writing(&self.shared.config).map_err(Failure::before_commit)?
             }
         };
-        let answers = self.transact(&mut live, jobs).await;
-        if answers.is_ok() || failpoint::is_asked(failpoint::CONNECTION_KEPT) {
+        let answers = self.transact(&mut live, jobs);
+        if answers.is_ok() {
+            self.live = Some(live);
+        } else if failpoint::is_asked(failpoint::CONNECTION_KEPT) {
+            if let Ok(mut tx) = immediate(&mut live) {
+                tx.set_drop_behavior(DropBehavior::Ignore);
+            }
             self.live = Some(live);
         }
         answers
     }
 
-    async fn transact(
-        &mut self,
-        conn: &mut SqliteConnection,
-        jobs: &[Job],
-    ) -> Result<Vec<Answer>, Failure> {
+    fn transact(&mut self, conn: &mut Connection, jobs: &[Job]) -> Result<Vec<Answer>, Failure> {
         #[cfg(test)]
-        self.shared.sabotage.before(conn).await;
+        self.shared.sabotage.before(conn);
         failpoint::hit(failpoint::BEGIN_BEFORE).map_err(Failure::before_commit)?;
-        let mut tx = conn.begin_with("BEGIN IMMEDIATE").await.map_err(Failure::before_commit)?;
+        let tx = immediate(conn).map_err(Failure::before_commit)?;
         failpoint::hit(failpoint::BEGIN_AFTER).map_err(Failure::before_commit)?;
-        let answers = apply::apply(&mut tx, jobs, &mut self.sql).await?;
+        let answers = apply::apply(&tx, jobs, &mut self.sql)?;
         #[cfg(test)]
         self.shared.sabotage.in_transaction();
         failpoint::hit(failpoint::COMMIT_BEFORE).map_err(Failure::before_commit)?;
         #[cfg(feature = "failpoints")]
         if failpoint::is_asked(failpoint::COMMIT_NEVER) {
-            tx.rollback().await.map_err(Failure::before_commit)?;
+            tx.rollback().map_err(|e| Failure::before_commit(e.into()))?;
             return Ok(answers);
         }
-        tx.commit().await.map_err(Failure::at_commit)?;
+        tx.commit().map_err(|e| Failure::at_commit(e.into()))?;
         #[cfg(test)]
         self.shared.sabotage.after_commit();
         failpoint::hit(failpoint::COMMIT_AFTER).map_err(Failure::at_commit)?;
         Ok(answers)
-    }
-
-    async fn close(&mut self) {
-        let Some(mut live) = self.live.take() else {
-            return;
-        };
-        if let Err(error) = crate::checkpoint::truncate(&mut live).await {
-            tracing::warn!(%error, "the last checkpoint did not succeed");
-        }
-        if let Err(error) = live.close().await {
-            tracing::warn!(%error, "the connection that writes did not close");
-        }
     }
 }

@@ -10,7 +10,7 @@ use crate::exit::Failure;
 use crate::output;
 
 /// Libraries whose every-request chatter is below our own.
-const QUIET: &str = "rmcp=warn,hyper=warn,sqlx=warn";
+const QUIET: &str = "rmcp=warn,hyper=warn";
 
 /// Starts logging for this process.
 ///

@@ -97,7 +97,7 @@ fn a_member_without_a_row_is_red_and_so_is_a_row_without_a_member() {
 
 #[test]
 fn a_vendor_named_in_the_wrong_room_is_red() {
-    assert_eq!(check(&[("wf-mcp-http", "sqlx", Kind::Normal)]), [0, 1, 1, 0]);
+    assert_eq!(check(&[("wf-mcp-http", "rusqlite", Kind::Normal)]), [0, 1, 1, 0]);
     assert_eq!(check(&[("wf-backend-aws", "hyper-util", Kind::Normal)]), [0, 1, 0, 0]);
     assert_eq!(check(&[("wf-core", "tokio", Kind::Dev)]), [0, 0, 0, 0]);
 }

@@ -1,34 +1,48 @@
-//! Traps of SQLite through sqlx, kept out of wf-backend-local by the shape of its code.
+//! Traps of SQLite, kept out of wf-backend-local by the shape of its code.
 //!
-//! A deferred transaction that turns into a writer fails with BUSY at a point where nothing can be retried, and a
-//! transaction opened by a plain statement is invisible to the pool: a connection can go back inside it.
+//! A deferred transaction that turns into a writer fails with BUSY at a point where nothing can be retried; one that a
+//! plain statement opened is closed by nobody when its code returns early; and rows that are handed on one by one keep a
+//! read open, and the write-ahead log with it, for as long as somebody is slow.
 
 use crate::Workspace;
 use crate::report::Violation;
-use crate::rust::Source;
 
 const SOURCES: &str = "crates/wf-backend-local/src/";
+
+/// The one file that opens transactions and goes through rows.
+const DOOR: &str = "crates/wf-backend-local/src/connection.rs";
+
+/// What opens a transaction that is not immediate, or not at once.
+const DEFERRED: [&[&str]; 7] = [
+    &[".", "transaction", "("],
+    &[".", "unchecked_transaction", "("],
+    &[".", "savepoint", "("],
+    &[".", "savepoint_with_name", "("],
+    &[".", "set_transaction_behavior", "("],
+    &["TransactionBehavior", ":", ":", "Deferred"],
+    &["TransactionBehavior", ":", ":", "Exclusive"],
+];
 
 pub(super) fn write_transactions(workspace: &Workspace) -> Vec<Violation> {
     let mut found = Vec::new();
     for (path, source) in workspace.tree.sources(SOURCES) {
         for (index, token) in source.product() {
-            if source.reads(index, &[".", "begin", "("]) {
-                found.push(Violation::new(
-                    path,
-                    token.line,
-                    "`begin()` opens a deferred transaction",
-                    "begin_with(\"BEGIN IMMEDIATE\") for a write, begin_with(\"BEGIN DEFERRED\") for a read snapshot",
-                ));
+            let mut add = |what: String| {
+                let fix =
+                    "connection::immediate(), whose transaction rolls back when it is dropped";
+                found.push(Violation::new(path, token.line, what, fix));
+            };
+            if DEFERRED.iter().any(|words| source.reads(index, words)) {
+                add("a transaction that is not immediate".to_owned());
+            }
+            let opens = source.reads(index, &[".", "transaction_with_behavior", "("]);
+            if opens && path != DOOR {
+                add("a transaction that is not opened by connection::immediate".to_owned());
             }
             let Some(text) = token.string() else { continue };
-            let statement = text.trim_start().to_ascii_uppercase();
-            if starts_transaction(&statement) && !is_lawful(source, index, text) {
-                found.push(Violation::new(
-                    path,
-                    token.line,
-                    format!("\"{text}\" opens a transaction that the pool does not know or that is not immediate"),
-                    "begin_with(\"BEGIN IMMEDIATE\")",
+            if starts_transaction(&text.trim_start().to_ascii_uppercase()) {
+                add(format!(
+                    "\"{text}\" opens a transaction that nobody closes on an early return"
                 ));
             }
         }
@@ -45,26 +59,20 @@ fn starts_transaction(statement: &str) -> bool {
     words("BEGIN") || words("SAVEPOINT")
 }
 
-/// The literal is the argument of `begin_with` and says when it locks.
-fn is_lawful(source: &Source, index: usize, text: &str) -> bool {
-    let argument = index >= 2 && source.reads(index - 2, &["begin_with", "("]);
-    argument && (text == "BEGIN IMMEDIATE" || text == "BEGIN DEFERRED")
-}
+/// What goes through rows while the statement is open.
+const STEPS: [&str; 5] =
+    ["query", "query_map", "query_and_then", "raw_query", "query_row_and_then"];
 
 pub(super) fn bounded_reads(workspace: &Workspace) -> Vec<Violation> {
     let mut found = Vec::new();
-    for (path, source) in workspace.tree.sources(SOURCES) {
+    for (path, source) in workspace.tree.sources(SOURCES).filter(|(path, _)| *path != DOOR) {
         for (index, token) in source.product() {
-            let streams =
-                ["fetch", "fetch_many"].iter().any(|name| source.reads(index, &[".", name, "("]));
-            if streams {
-                let fix =
-                    "fetch_all with a LIMIT, then answer: a slow consumer of a stream pins the WAL";
+            if STEPS.iter().any(|name| source.reads(index, &[".", name, "("])) {
                 found.push(Violation::new(
                     path,
                     token.line,
-                    "rows are streamed while the read is open",
-                    fix,
+                    "rows are handed on while the read is open",
+                    "connection::rows with a LIMIT, then answer: a slow consumer of rows pins the WAL",
                 ));
             }
         }

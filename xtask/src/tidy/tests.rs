@@ -264,23 +264,26 @@ fn one_member_repeats_the_lints_instead_of_inheriting_them() {
 #[test]
 fn transactions_are_immediate_and_reads_bounded() {
     let path = "crates/wf-backend-local/src/store.rs";
-    for (text, expected) in [
-        ("pool.begin_with(\"BEGIN IMMEDIATE\").await?;", 0),
-        ("pool.begin_with(\"BEGIN DEFERRED\").await?;", 0),
-        ("pool.begin_with(\"BEGIN\").await?;", 1),
-        ("pool.begin().await?;", 1),
-        ("c.execute(\"BEGIN IMMEDIATE\").await?;", 1),
-        ("c.execute(\"  begin\").await?;", 1),
-        ("c.execute(\"SAVEPOINT one\").await?;", 1),
-        ("log(\"BEGINNING\");", 0),
+    let door = "crates/wf-backend-local/src/connection.rs";
+    let immediate = "c.transaction_with_behavior(TransactionBehavior::Immediate)?;";
+    for (path, text, expected) in [
+        (path, "immediate(&mut c)?;", 0),
+        (door, immediate, 0),
+        (path, immediate, 1),
+        (door, "c.transaction_with_behavior(TransactionBehavior::Deferred)?;", 1),
+        (path, "c.transaction()?;", 1),
+        (path, "c.unchecked_transaction()?;", 1),
+        (path, "tx.savepoint()?;", 1),
+        (path, "c.execute_batch(\"BEGIN IMMEDIATE\")?;", 1),
+        (path, "c.execute_batch(\"  begin\")?;", 1),
+        (path, "c.execute_batch(\"SAVEPOINT one\")?;", 1),
+        (path, "log(\"BEGINNING\");", 0),
     ] {
-        check(
-            sqlite::write_transactions,
-            &[(path, &format!("async fn a() {{ {text} }}"))],
-            expected,
-        );
+        check(sqlite::write_transactions, &[(path, &format!("fn a() {{ {text} }}"))], expected);
     }
-    check(sqlite::bounded_reads, &[(path, "fn a() { q.fetch(&mut c); q.fetch_all(&mut c); }")], 1);
+    let streams = "fn a() { s.query(()); rows(&c, SQL, ()); s.query_map((), f); }";
+    check(sqlite::bounded_reads, &[(path, streams)], 2);
+    check(sqlite::bounded_reads, &[(door, streams)], 0);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Rows back to domain values. A row that cannot be read is an error, never skipped.
 
+use rusqlite::Row;
+use rusqlite::types::FromSql;
 use serde::de::DeserializeOwned;
-use sqlx::Row as _;
-use sqlx::sqlite::SqliteRow;
 use wf_core::idempotency::LedgerEntry;
 use wf_core::locks::{LockHolder, LockRow};
 use wf_core::models::{
@@ -13,10 +13,10 @@ use wf_core::ports::{LedgerKey, LedgerRow, OutboxRow, OutboxState, OutboxStatus}
 use wf_core::state_machine::Event;
 
 use super::actor;
-use crate::fault::unreadable;
+use crate::fault::{Cause, unreadable};
 
 /// What a column holds.
-pub(crate) type Read<T> = Result<T, sqlx::Error>;
+pub(crate) type Read<T> = Result<T, Cause>;
 
 /// JSON text of a column.
 pub(crate) fn json<T: DeserializeOwned>(what: &str, text: &str) -> Read<T> {
@@ -40,29 +40,36 @@ pub(crate) fn unsigned(what: &str, number: i64) -> Read<u64> {
 /// Reads columns one after the other.
 #[derive(Debug)]
 pub(crate) struct Columns<'r> {
-    row: &'r SqliteRow,
+    row: &'r Row<'r>,
     at: usize,
 }
 
 impl<'r> Columns<'r> {
-    /// From column `at` on.
-    pub(crate) fn new(row: &'r SqliteRow, at: usize) -> Self {
-        Self { row, at }
+    /// From the first column on.
+    pub(crate) fn new(row: &'r Row<'r>) -> Self {
+        Self { row, at: 0 }
+    }
+
+    fn step(&mut self) -> usize {
+        self.at += 1;
+        self.at - 1
     }
 
     /// The next column.
-    pub(crate) fn next<T>(&mut self) -> Read<T>
-    where
-        T: sqlx::Decode<'r, sqlx::Sqlite> + sqlx::Type<sqlx::Sqlite>,
-    {
-        let at = self.at;
-        self.at += 1;
-        self.row.try_get(at)
+    pub(crate) fn next<T: FromSql>(&mut self) -> Read<T> {
+        Ok(self.row.get(self.step())?)
     }
 
     /// The next column, text.
     pub(crate) fn text(&mut self) -> Read<&'r str> {
-        self.next()
+        let column = self.row.get_ref(self.step())?;
+        column.as_str().map_err(|e| unreadable("a text", e))
+    }
+
+    /// The next column, text or NULL.
+    pub(crate) fn optional_text(&mut self) -> Read<Option<&'r str>> {
+        let column = self.row.get_ref(self.step())?;
+        column.as_str_or_null().map_err(|e| unreadable("a text", e))
     }
 
     /// The next column, a number that was never negative.
@@ -80,6 +87,11 @@ impl<'r> Columns<'r> {
         let text = self.text()?;
         parsed(what, text)
     }
+}
+
+/// The only column.
+pub(crate) fn one<T: FromSql>(columns: &mut Columns<'_>) -> Read<T> {
+    columns.next()
 }
 
 /// The state in a column.
@@ -125,9 +137,9 @@ pub(crate) fn lock(
     columns: &mut Columns<'_>,
 ) -> Read<LockRow> {
     let fence = columns.unsigned("a fence")?;
-    let holder: Option<&str> = columns.next()?;
-    let owner: Option<&str> = columns.next()?;
-    let name: Option<&str> = columns.next()?;
+    let holder = columns.optional_text()?;
+    let owner = columns.optional_text()?;
+    let name = columns.optional_text()?;
     let at: Option<i64> = columns.next()?;
     let holder = match (holder, owner, at) {
         (Some(id), Some(owner), Some(at)) => Some(LockHolder {

@@ -1,7 +1,5 @@
 //! What a commit writes, made ready on the caller's task so that the writer only binds it.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 use wf_core::limits::{EVENT_BYTES_MAX, STATE_BYTES_MAX};
 use wf_core::locks::LockChange;
@@ -54,7 +52,7 @@ pub(crate) struct Head {
     /// `last_activity`.
     pub(crate) last_activity: i64,
     /// The whole state.
-    pub(crate) state: Arc<str>,
+    pub(crate) state: String,
 }
 
 /// A row of `events`, and of `sensitive_values` if there are any.
@@ -63,9 +61,9 @@ pub(crate) struct EventRow {
     /// Its place.
     pub(crate) seq: i64,
     /// The event without sensitive values.
-    pub(crate) body: Arc<str>,
+    pub(crate) body: String,
     /// The sensitive values.
-    pub(crate) sensitive: Option<Arc<str>>,
+    pub(crate) sensitive: Option<String>,
 }
 
 /// A row of `outbox`.
@@ -80,7 +78,7 @@ pub(crate) struct MessageRow {
     /// Deliver not before; the event's time.
     pub(crate) next_attempt_at: i64,
     /// The whole message.
-    pub(crate) body: Arc<str>,
+    pub(crate) body: String,
 }
 
 fn malformed(what: &'static str) -> CommitError {
@@ -175,7 +173,7 @@ fn head(next: &Workflow, state: String) -> Head {
         assets: asset_list(next),
         updated_at: next.updated_at.as_ms(),
         last_activity: next.last_activity.as_ms(),
-        state: state.into(),
+        state,
     }
 }
 
@@ -193,8 +191,8 @@ fn event_row(mut event: Event) -> Result<EventRow, CommitError> {
     }
     Ok(EventRow {
         seq: signed(event.seq).ok_or(malformed("the revision ends"))?,
-        body: body.into(),
-        sensitive: beside.map(Into::into),
+        body,
+        sensitive: beside,
     })
 }
 
@@ -208,6 +206,6 @@ fn message_row(message: Message) -> Result<MessageRow, CommitError> {
         next_attempt_at: message.time.as_ms(),
         id: message.id,
         recipient: message.recipient,
-        body: body.into(),
+        body,
     })
 }

@@ -5,8 +5,8 @@ use wf_core::policy::Definition;
 use wf_core::ports::{ReadError, StoreIdentity};
 use wf_core::state_machine::Secret;
 
-use super::Readers;
-use crate::codec::decode::{self, Columns};
+use crate::codec::decode;
+use crate::readers::Readers;
 
 /// Digest.
 pub(crate) const DEFINITION: &str = "
@@ -20,16 +20,15 @@ pub(crate) async fn definition(
     readers: &Readers,
     digest: &Digest,
 ) -> Result<Option<Definition>, ReadError> {
-    let ask = sqlx::query(DEFINITION).bind(digest.as_str());
-    let found = readers.decoded(ask, |row| decode::definition(&mut Columns::new(row, 0))).await?;
+    let digest = digest.to_string();
+    let found = readers.rows(DEFINITION, [digest], decode::definition).await?;
     Ok(found.into_iter().next())
 }
 
 /// Id and keys of the store.
 pub(crate) async fn identity(readers: &Readers) -> Result<StoreIdentity, ReadError> {
     let rows = readers
-        .decoded(sqlx::query(IDENTITY), |row| {
-            let mut columns = Columns::new(row, 0);
+        .rows(IDENTITY, (), |columns| {
             let id = columns.text()?.to_owned();
             Ok((id, Secret::new(columns.next()?)))
         })

@@ -4,8 +4,8 @@ use wf_core::models::{TenantId, WorkflowId};
 use wf_core::ports::ReadError;
 use wf_core::state_machine::Event;
 
-use super::Readers;
-use crate::codec::decode::{self, Columns};
+use crate::codec::decode;
+use crate::readers::Readers;
 
 /// Tenant, workflow id, seq after which, limit.
 pub(crate) const EVENTS: &str = "
@@ -25,16 +25,10 @@ pub(crate) async fn events(
     after: u64,
     limit: u32,
 ) -> Result<Vec<Event>, ReadError> {
-    let ask = sqlx::query(EVENTS)
-        .bind(tenant.as_str())
-        .bind(workflow.as_str())
-        .bind(i64::try_from(after).unwrap_or(i64::MAX))
-        .bind(i64::from(limit));
+    let after = i64::try_from(after).unwrap_or(i64::MAX);
     readers
-        .decoded(ask, |row| {
-            let mut columns = Columns::new(row, 0);
-            let body = columns.text()?;
-            decode::event(body, columns.next()?)
+        .rows(EVENTS, (tenant.to_string(), workflow.to_string(), after, limit), |columns| {
+            decode::event(columns.text()?, columns.optional_text()?)
         })
         .await
 }

@@ -1,13 +1,11 @@
 //! Everything a decision needs, in one statement.
 
 use wf_core::locks::LockRow;
-use wf_core::models::{AssetId, WorkflowId};
-use wf_core::ports::{LoadQuery, ReadError, Snapshot};
+use wf_core::models::{AssetId, TenantId, Workflow};
+use wf_core::ports::{LedgerKey, LedgerRow, LoadQuery, ReadError, Snapshot};
 
-use super::Readers;
 use crate::codec::decode::{self, Columns, Read};
-use crate::fault::read_error;
-use sqlx::sqlite::SqliteRow;
+use crate::readers::Readers;
 
 /// Tenant, workflow id, ledger actor, ledger key, asset ids as a JSON array, owner whose open workflows are counted,
 /// tenant of the ledger key. The first column says what a row is. One compound statement reads one snapshot.
@@ -33,48 +31,67 @@ UNION ALL
 SELECT 5, s.fence_base, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
   FROM store s WHERE s.one = 1";
 
+/// What a row is.
+enum Part {
+    Workflow(Box<Workflow>),
+    Ledger(Box<LedgerRow>),
+    Lock(Box<LockRow>),
+    OpenCount(u32),
+    FenceBase(u64),
+    Nothing,
+}
+
 /// Reads the snapshot.
 pub(crate) async fn load(readers: &Readers, query: &LoadQuery) -> Result<Snapshot, ReadError> {
     let assets: Vec<&str> = query.assets.iter().map(AssetId::as_str).collect();
     let ledger = query.ledger.as_ref();
-    let ask = sqlx::query(LOAD)
-        .bind(query.tenant.as_str())
-        .bind(query.workflow.as_ref().map(WorkflowId::as_str))
-        .bind(ledger.map(|key| key.actor.to_string()))
-        .bind(ledger.map(|key| key.key.as_str()))
-        .bind(serde_json::Value::from(assets).to_string())
-        .bind(query.count_open_of.as_ref().map(ToString::to_string))
-        .bind(ledger.map(|key| key.tenant.as_str()));
-    let rows = readers.rows(ask).await?;
-    read(query, &rows).map_err(read_error)
+    let arguments = (
+        query.tenant.to_string(),
+        query.workflow.as_ref().map(ToString::to_string),
+        ledger.map(|key| key.actor.to_string()),
+        ledger.map(|key| key.key.to_string()),
+        serde_json::Value::from(assets).to_string(),
+        query.count_open_of.as_ref().map(ToString::to_string),
+        ledger.map(|key| key.tenant.to_string()),
+    );
+    let (tenant, key) = (query.tenant.clone(), query.ledger.clone());
+    let parts =
+        readers.rows(LOAD, arguments, move |columns| part(&tenant, key.as_ref(), columns)).await?;
+    Ok(together(query, parts))
 }
 
-fn read(query: &LoadQuery, rows: &[SqliteRow]) -> Read<Snapshot> {
+fn part(tenant: &TenantId, key: Option<&LedgerKey>, columns: &mut Columns<'_>) -> Read<Part> {
+    Ok(match (columns.next::<i64>()?, key) {
+        (1, _) => Part::Workflow(Box::new(decode::workflow(columns.text()?)?)),
+        (2, Some(key)) => Part::Ledger(Box::new(decode::ledger(key.clone(), columns)?)),
+        (3, _) => {
+            let asset = columns.parsed("an asset id")?;
+            Part::Lock(Box::new(decode::lock(tenant.clone(), asset, columns)?))
+        }
+        (4, _) => Part::OpenCount(u32::try_from(columns.next::<i64>()?).unwrap_or(u32::MAX)),
+        (5, _) => Part::FenceBase(columns.unsigned("a fence")?),
+        _ => Part::Nothing,
+    })
+}
+
+fn together(query: &LoadQuery, parts: Vec<Part>) -> Snapshot {
     let mut snapshot = Snapshot::default();
     let mut fence_base = 0;
-    for row in rows {
-        let mut columns = Columns::new(row, 0);
-        match (columns.next::<i64>()?, &query.ledger) {
-            (1, _) => snapshot.workflow = Some(decode::workflow(columns.text()?)?),
-            (2, Some(key)) => snapshot.ledger = Some(decode::ledger(key.clone(), &mut columns)?),
-            (3, _) => {
-                let asset = columns.parsed("an asset id")?;
-                let lock = decode::lock(query.tenant.clone(), asset, &mut columns)?;
-                snapshot.locks.push(lock);
-            }
-            (4, _) => {
-                let count = columns.next::<i64>()?;
-                snapshot.open_count = u32::try_from(count).unwrap_or(u32::MAX);
-            }
-            (5, _) => fence_base = columns.unsigned("a fence")?,
-            _ => {}
+    for part in parts {
+        match part {
+            Part::Workflow(workflow) => snapshot.workflow = Some(*workflow),
+            Part::Ledger(row) => snapshot.ledger = Some(*row),
+            Part::Lock(row) => snapshot.locks.push(*row),
+            Part::OpenCount(count) => snapshot.open_count = count,
+            Part::FenceBase(base) => fence_base = base,
+            Part::Nothing => {}
         }
     }
     if fence_base > 0 {
         add_forgotten(query, fence_base, &mut snapshot.locks);
     }
     snapshot.locks.sort_by(|a, b| a.asset_id.cmp(&b.asset_id));
-    Ok(snapshot)
+    snapshot
 }
 
 /// After a restore, an asset without a row may have been held in the time that was lost: it is free, with a fence

@@ -4,8 +4,9 @@ use wf_core::locks::LockRow;
 use wf_core::models::TenantId;
 use wf_core::ports::{Cursor, Page, ReadError};
 
-use super::{Readers, after, cursor, cut, probe};
-use crate::codec::decode::{self, Columns};
+use super::{after, cursor, cut, probe};
+use crate::codec::decode;
+use crate::readers::Readers;
 
 /// Tenant, asset after which, limit.
 pub(crate) const LIST_IN_TENANT: &str = "
@@ -33,13 +34,12 @@ pub(crate) async fn list(
         Some(only) => (LIST_IN_TENANT, only.as_str()),
         None => (LIST, after_tenant),
     };
-    let ask = sqlx::query(sql).bind(first).bind(asset).bind(probe(limit));
+    let arguments = (first.to_owned(), asset.to_owned(), probe(limit));
     let rows = readers
-        .decoded(ask, |row| {
-            let mut columns = Columns::new(row, 0);
+        .rows(sql, arguments, |columns| {
             let tenant = columns.parsed("a tenant")?;
             let asset = columns.parsed("an asset id")?;
-            decode::lock(tenant, asset, &mut columns)
+            decode::lock(tenant, asset, columns)
         })
         .await?;
     let (items, more) = cut(rows, limit);

@@ -2,9 +2,9 @@
 
 use wf_core::ports::{Claim, OutboxQuery, OutboxRow, Page, ReadError};
 
-use super::{Ask, Readers, after, cursor, cut, probe};
-use crate::codec::decode::{self, Columns};
-use crate::codec::outbox_state;
+use super::{after, cursor, cut, probe};
+use crate::codec::{decode, outbox_state};
+use crate::readers::Readers;
 
 /// Message id and stream after which, limit.
 pub(crate) const LIST: &str = "
@@ -13,12 +13,12 @@ SELECT sid, message, state, attempts, next_attempt_at, last_error FROM outbox
  ORDER BY id, sid
  LIMIT ?3";
 
-/// Message id and stream after which, limit, state.
+/// Message id and stream after which, state, limit.
 pub(crate) const LIST_BY_STATE: &str = "
 SELECT sid, message, state, attempts, next_attempt_at, last_error FROM outbox
- WHERE state = ?4 AND (id, sid) > (?1, ?2)
+ WHERE state = ?3 AND (id, sid) > (?1, ?2)
  ORDER BY id, sid
- LIMIT ?3";
+ LIMIT ?4";
 
 /// Now, and the latest expiry that a live lease can have.
 pub(crate) const ANY_STREAM_DUE: &str = "
@@ -39,22 +39,15 @@ pub(crate) async fn list(
 ) -> Result<Page<OutboxRow>, ReadError> {
     let (stream, id) = after(query.after.as_ref())?;
     let stream: i64 = stream.parse().unwrap_or(0);
-    let sql = match query.state {
-        Some(_) => LIST_BY_STATE,
-        None => LIST,
+    let (id, limit) = (id.to_owned(), probe(query.limit));
+    let row = |columns: &mut decode::Columns<'_>| {
+        let stream = columns.next::<i64>()?;
+        Ok((stream, decode::outbox(columns)?))
     };
-    let ask = sqlx::query(sql)
-        .bind(id)
-        .bind(stream)
-        .bind(probe(query.limit))
-        .bind(query.state.map(outbox_state));
-    let rows = readers
-        .decoded(ask, |row| {
-            let mut columns = Columns::new(row, 0);
-            let stream = columns.next::<i64>()?;
-            Ok((stream, decode::outbox(&mut columns)?))
-        })
-        .await?;
+    let rows = match query.state.map(outbox_state) {
+        Some(state) => readers.rows(LIST_BY_STATE, (id, stream, state, limit), row).await?,
+        None => readers.rows(LIST, (id, stream, limit), row).await?,
+    };
     let (rows, more) = cut(rows, query.limit);
     let next = rows
         .last()
@@ -65,18 +58,16 @@ pub(crate) async fn list(
 
 /// Whether a claim would find a stream. Spares an idle store its write transactions.
 pub(crate) async fn any_stream_due(readers: &Readers, claim: &Claim) -> Result<bool, ReadError> {
-    any(readers, due(ANY_STREAM_DUE, claim)).await
+    any_due(readers, ANY_STREAM_DUE, claim).await
 }
 
 /// Whether a claim would find a deadline.
 pub(crate) async fn any_deadline_due(readers: &Readers, claim: &Claim) -> Result<bool, ReadError> {
-    any(readers, due(ANY_DEADLINE_DUE, claim)).await
+    any_due(readers, ANY_DEADLINE_DUE, claim).await
 }
 
-fn due(sql: &'static str, claim: &Claim) -> Ask<'static> {
-    sqlx::query(sql).bind(claim.now.as_ms()).bind(claim.now.as_ms().saturating_add(claim.lease_ms))
-}
-
-async fn any(readers: &Readers, ask: Ask<'_>) -> Result<bool, ReadError> {
-    Ok(!readers.rows(ask).await?.is_empty())
+async fn any_due(readers: &Readers, sql: &'static str, claim: &Claim) -> Result<bool, ReadError> {
+    let now = claim.now.as_ms();
+    let found = readers.rows(sql, (now, now.saturating_add(claim.lease_ms)), |_| Ok(())).await?;
+    Ok(!found.is_empty())
 }

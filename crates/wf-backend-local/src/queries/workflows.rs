@@ -1,11 +1,12 @@
 //! Lists of workflows. Each reads an index in order and stops at its limit.
 
+use rusqlite::Params;
 use wf_core::models::{Actor, Phase, TenantId, Workflow};
 use wf_core::ports::{ListQuery, Page, ReadError, Recent};
 
-use super::{Ask, Readers, after, cursor, cut, probe};
-use crate::codec::ANYBODY;
-use crate::codec::decode::{self, Columns};
+use super::{after, cursor, cut, probe};
+use crate::codec::{ANYBODY, decode};
+use crate::readers::Readers;
 
 /// Tenant, owner, limit.
 pub(crate) const OPEN_OF: &str = "
@@ -14,12 +15,12 @@ SELECT state FROM workflows
  ORDER BY last_activity DESC, id
  LIMIT ?3";
 
-/// Tenant, offeree, limit.
+/// Tenant, offeree, anybody, limit.
 pub(crate) const OFFERED_TO: &str = "
 SELECT state FROM workflows
- WHERE tenant = ?1 AND offered_to IN (?2, ?4) AND offered_to IS NOT NULL
+ WHERE tenant = ?1 AND offered_to IN (?2, ?3) AND offered_to IS NOT NULL
  ORDER BY offered_at, id
- LIMIT ?3";
+ LIMIT ?4";
 
 /// Tenant, limit.
 pub(crate) const BLOCKED: &str = "
@@ -64,8 +65,12 @@ SELECT id, tenant, state FROM workflows
  ORDER BY id, tenant
  LIMIT ?4";
 
-async fn states(readers: &Readers, ask: Ask<'_>) -> Result<Vec<Workflow>, ReadError> {
-    readers.decoded(ask, |row| decode::workflow(Columns::new(row, 0).text()?)).await
+async fn states(
+    readers: &Readers,
+    sql: &'static str,
+    arguments: impl Params + Send + 'static,
+) -> Result<Vec<Workflow>, ReadError> {
+    readers.rows(sql, arguments, |columns| decode::workflow(columns.text()?)).await
 }
 
 /// Open workflows of an owner.
@@ -75,9 +80,7 @@ pub(crate) async fn open_of(
     actor: &Actor,
     limit: u32,
 ) -> Result<Vec<Workflow>, ReadError> {
-    let ask =
-        sqlx::query(OPEN_OF).bind(tenant.as_str()).bind(actor.to_string()).bind(i64::from(limit));
-    states(readers, ask).await
+    states(readers, OPEN_OF, (tenant.to_string(), actor.to_string(), limit)).await
 }
 
 /// Open workflows offered to somebody or to anybody.
@@ -87,12 +90,7 @@ pub(crate) async fn offered_to(
     actor: &Actor,
     limit: u32,
 ) -> Result<Vec<Workflow>, ReadError> {
-    let ask = sqlx::query(OFFERED_TO)
-        .bind(tenant.as_str())
-        .bind(actor.to_string())
-        .bind(i64::from(limit))
-        .bind(ANYBODY);
-    states(readers, ask).await
+    states(readers, OFFERED_TO, (tenant.to_string(), actor.to_string(), ANYBODY, limit)).await
 }
 
 /// Blocked workflows.
@@ -101,8 +99,7 @@ pub(crate) async fn blocked(
     tenant: &TenantId,
     limit: u32,
 ) -> Result<Vec<Workflow>, ReadError> {
-    let ask = sqlx::query(BLOCKED).bind(tenant.as_str()).bind(i64::from(limit));
-    states(readers, ask).await
+    states(readers, BLOCKED, (tenant.to_string(), limit)).await
 }
 
 /// The workflow completed last.
@@ -111,15 +108,11 @@ pub(crate) async fn last_completed(
     tenant: &TenantId,
     whose: &Recent,
 ) -> Result<Option<Workflow>, ReadError> {
-    let ask = match whose {
-        Recent::OwnedBy(actor) => {
-            sqlx::query(LAST_COMPLETED_OF).bind(tenant.as_str()).bind(actor.to_string())
-        }
-        Recent::OfAsset(asset) => {
-            sqlx::query(LAST_COMPLETED_WITH).bind(tenant.as_str()).bind(asset.as_str())
-        }
+    let (sql, whose) = match whose {
+        Recent::OwnedBy(actor) => (LAST_COMPLETED_OF, actor.to_string()),
+        Recent::OfAsset(asset) => (LAST_COMPLETED_WITH, asset.to_string()),
     };
-    Ok(states(readers, ask).await?.pop())
+    Ok(states(readers, sql, (tenant.to_string(), whose)).await?.pop())
 }
 
 /// A page of workflows by id, then tenant.
@@ -129,18 +122,16 @@ pub(crate) async fn list(
 ) -> Result<Page<Workflow>, ReadError> {
     let (id, tenant) = after(query.after.as_ref())?;
     let phase = query.phase.map(Phase::as_str);
-    let ask = match &query.tenant {
-        Some(only) => {
-            let open = query.phase.is_some_and(Phase::is_open);
-            let sql = if open { LIST_OPEN_IN_TENANT } else { LIST_IN_TENANT };
-            sqlx::query(sql).bind(only.as_str()).bind(id)
+    let (sql, first, second) = match &query.tenant {
+        Some(only) if query.phase.is_some_and(Phase::is_open) => {
+            (LIST_OPEN_IN_TENANT, only.as_str(), id)
         }
-        None => sqlx::query(LIST).bind(id).bind(tenant),
+        Some(only) => (LIST_IN_TENANT, only.as_str(), id),
+        None => (LIST, id, tenant),
     };
-    let ask = ask.bind(phase).bind(probe(query.limit));
+    let arguments = (first.to_owned(), second.to_owned(), phase, probe(query.limit));
     let rows = readers
-        .decoded(ask, |row| {
-            let mut columns = Columns::new(row, 0);
+        .rows(sql, arguments, |columns| {
             let place = cursor(columns.text()?, columns.text()?);
             Ok((place, decode::workflow(columns.text()?)?))
         })

@@ -1,27 +1,28 @@
 //! What the writer does when SQLite fails it, or it fails itself.
 
-use sqlx::Connection as _;
+use rusqlite::Connection;
 use tempfile::TempDir;
-use wf_core::ports::{CommitError, Conflict, StorageBackendPort as _};
+use wf_core::ports::{CommitError, Conflict, ReadError, StorageBackendPort as _};
 
 use super::{config, is_there, open, soon, start};
+use crate::codec::decode::{self, Read};
 use crate::connection;
 use crate::writer::sabotage::Fault;
 
-/// The trap itself: after one failed COMMIT the driver believes that it still is in a transaction.
+/// What the next test rests on: the fault stays with its connection, so that whoever goes on committing on another one
+/// has replaced it.
 #[tokio::test]
-async fn a_connection_is_poisoned_by_a_failed_commit() {
+async fn a_connection_whose_commit_failed_fails_for_ever() {
     let dir = TempDir::new().unwrap();
     let store = open(&dir).await;
-    let mut conn = connection::open_writing(store.config()).await.unwrap();
-    conn.lock_handle().await.unwrap().set_commit_hook(|| false);
-    let mut tx = conn.begin_with("BEGIN IMMEDIATE").await.unwrap();
-    sqlx::query("UPDATE store SET probe = 1").execute(&mut *tx).await.unwrap();
-    tx.commit().await.unwrap_err();
-    conn.lock_handle().await.unwrap().remove_commit_hook();
-    conn.begin_with("BEGIN IMMEDIATE")
-        .await
-        .expect_err("this driver has lost the trap: look again");
+    let mut conn = connection::open_writing(store.config()).unwrap();
+    store.shared().sabotage.push(Fault::CommitFails);
+    store.shared().sabotage.before(&conn);
+    for _ in 0..3 {
+        let tx = connection::immediate(&mut conn).expect("SQLite has rolled back");
+        tx.execute("UPDATE store SET probe = 1", ()).unwrap();
+        tx.commit().unwrap_err();
+    }
 }
 
 #[tokio::test]
@@ -47,7 +48,7 @@ async fn poisoned_connection_after_failed_commit_is_replaced() {
 async fn failed_commit_makes_the_whole_batch_ambiguous() {
     let dir = TempDir::new().unwrap();
     let store = open(&dir).await;
-    let foreign = hold_the_lock(&store).await;
+    let foreign = hold_the_lock(&store);
     let plug = plug(&store).await;
     let mut waiting = Vec::new();
     // The third one will be refused, because of the second one.
@@ -75,7 +76,7 @@ async fn whoever_queues_behind_a_foreign_writer_is_refused_with_the_first() {
     let mut config = config(&dir);
     config.busy_timeout_ms = 2_000;
     let store = crate::LocalStore::open(config).await.unwrap().store;
-    let foreign = hold_the_lock(&store).await;
+    let foreign = hold_the_lock(&store);
     let plug = plug(&store).await;
     let begun = store.shared().sabotage.begun();
     let count = 3 * crate::writer::BATCH_MAX;
@@ -147,7 +148,7 @@ async fn panic_of_the_writer_leaves_no_zombie() {
 async fn one_bad_record_fails_alone() {
     let dir = TempDir::new().unwrap();
     let store = open(&dir).await;
-    let foreign = hold_the_lock(&store).await;
+    let foreign = hold_the_lock(&store);
     let mut bad = start(3).message("lead").build();
     let twice = bad.outbox.clone();
     bad.outbox.extend(twice);
@@ -171,7 +172,7 @@ async fn one_bad_record_fails_alone() {
 async fn conditions_of_one_batch_are_judged_in_order() {
     let dir = TempDir::new().unwrap();
     let store = open(&dir).await;
-    let foreign = hold_the_lock(&store).await;
+    let foreign = hold_the_lock(&store);
     let plug = plug(&store).await;
 
     let winner = start(2).build();
@@ -220,7 +221,7 @@ async fn full_queue_is_refused_at_once() {
     let mut config = config(&dir);
     config.queue_max = 2;
     let store = crate::LocalStore::open(config).await.unwrap().store;
-    let foreign = hold_the_lock(&store).await;
+    let foreign = hold_the_lock(&store);
     let first = plug(&store).await;
     let waiting = [start(2), start(3)].map(|c| send(&store, c.build()));
     soon("the queue is full", async || store.queue_depth() == 2).await;
@@ -231,6 +232,47 @@ async fn full_queue_is_refused_at_once() {
     for one in waiting {
         one.await.unwrap().unwrap();
     }
+}
+
+/// A read that never ends by itself.
+const ENDLESS: &str =
+    "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT max(n) FROM c";
+
+#[tokio::test]
+async fn read_that_takes_too_long_is_stopped() {
+    let dir = TempDir::new().unwrap();
+    let mut config = config(&dir);
+    config.readers = 1;
+    config.read_timeout_ms = 200;
+    let store = crate::LocalStore::open(config).await.unwrap().store;
+    let read = store.readers().rows(ENDLESS, (), decode::one::<i64>).await;
+    assert!(matches!(read, Err(ReadError::Unavailable { .. })), "{read:?}");
+    // The only reader is free again.
+    soon("reads go on", async || store.identity().await.is_ok()).await;
+}
+
+#[tokio::test]
+async fn panic_of_a_reader_leaves_no_zombie() {
+    let dir = TempDir::new().unwrap();
+    let mut config = config(&dir);
+    config.readers = 1;
+    let store = crate::LocalStore::open(config).await.unwrap().store;
+    let read = store.readers().rows("SELECT 1", (), |_| -> Read<()> { panic!("asked for") }).await;
+    assert!(matches!(read, Err(ReadError::Unavailable { .. })), "{read:?}");
+    store.identity().await.unwrap();
+    store.close().await;
+}
+
+#[tokio::test]
+async fn closed_store_refuses_reads_and_commits_of_other_handles() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    let other = store.clone();
+    store.close().await;
+    let read = other.identity().await;
+    assert!(matches!(read, Err(ReadError::Unavailable { .. })), "{read:?}");
+    let error = other.commit(start(1).build()).await.unwrap_err();
+    assert!(matches!(error, CommitError::Unavailable { .. }), "{error:?}");
 }
 
 type Sent = tokio::task::JoinHandle<Result<(), CommitError>>;
@@ -251,8 +293,8 @@ async fn plug(store: &crate::LocalStore) -> Sent {
 }
 
 /// Somebody else's write transaction, until it is dropped.
-async fn hold_the_lock(store: &crate::LocalStore) -> sqlx::SqliteConnection {
-    let mut foreign = connection::open_writing(store.config()).await.unwrap();
-    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut foreign).await.unwrap();
+fn hold_the_lock(store: &crate::LocalStore) -> Connection {
+    let foreign = connection::open_writing(store.config()).unwrap();
+    foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
     foreign
 }

@@ -1,6 +1,5 @@
 //! Migrations of an older file, with migrations made up for it.
 
-use sqlx::{ConnectOptions as _, Connection as _};
 use tempfile::TempDir;
 use wf_core::ports::{OpenError, StorageBackendPort as _};
 
@@ -17,11 +16,8 @@ const BROKEN: Migration = Migration {
     sql: "CREATE TABLE added (n INTEGER PRIMARY KEY) STRICT; INSERT INTO nowhere VALUES (1);",
 };
 
-async fn version(config: &LocalConfig) -> i64 {
-    let mut conn = connection::looking(config).connect().await.unwrap();
-    let version = int(&mut conn, "PRAGMA user_version").await.unwrap();
-    conn.close().await.unwrap();
-    version
+fn version(config: &LocalConfig) -> i64 {
+    int(&connection::looking(config).unwrap(), "PRAGMA user_version").unwrap()
 }
 
 async fn with_one_workflow(dir: &TempDir) -> LocalConfig {
@@ -37,11 +33,11 @@ async fn older_file_is_copied_then_migrated() {
     let dir = TempDir::new().unwrap();
     let config = with_one_workflow(&dir).await;
     let newer = [MIGRATIONS, &[NEXT]].concat();
-    let (in_use, created, report) = prepare(&config, &newer).await.unwrap();
+    let (in_use, created, report) = prepare(&config, &newer).unwrap();
     drop(in_use);
     assert!(!created);
     assert_eq!((report.from, report.to), (1, 2));
-    assert_eq!(version(&config).await, 2);
+    assert_eq!(version(&config), 2);
 
     // The copy is a store of the version before, with everything in it.
     let backup = report.backup.expect("a copy");
@@ -51,7 +47,7 @@ async fn older_file_is_copied_then_migrated() {
     // This build now says that the file is too new for it, and how new.
     let error = LocalStore::open(config.clone()).await.unwrap_err();
     assert!(matches!(error, OpenError::NewerSchema { found: 2, known: 1 }), "{error:?}");
-    let again = prepare(&config, &newer).await.unwrap();
+    let again = prepare(&config, &newer).unwrap();
     assert_eq!(again.2.backup, None, "nothing to do, nothing to copy");
 }
 
@@ -59,8 +55,8 @@ async fn older_file_is_copied_then_migrated() {
 async fn failed_migration_leaves_the_version_before() {
     let dir = TempDir::new().unwrap();
     let config = with_one_workflow(&dir).await;
-    prepare(&config, &[MIGRATIONS, &[BROKEN]].concat()).await.unwrap_err();
-    assert_eq!(version(&config).await, 1);
+    prepare(&config, &[MIGRATIONS, &[BROKEN]].concat()).unwrap_err();
+    assert_eq!(version(&config), 1);
     let store = LocalStore::open(config).await.unwrap().store;
     assert!(is_there(&store, &start(1).build()).await);
 }
@@ -70,9 +66,9 @@ async fn migration_waits_for_nobody_and_disturbs_nobody() {
     let dir = TempDir::new().unwrap();
     let store = open(&dir).await;
     let newer = [MIGRATIONS, &[NEXT]].concat();
-    let error = prepare(store.config(), &newer).await.unwrap_err();
+    let error = prepare(store.config(), &newer).unwrap_err();
     assert!(error.to_string().contains("in use"), "{error}");
-    assert_eq!(version(store.config()).await, 1);
+    assert_eq!(version(store.config()), 1);
     store.commit(start(1).build()).await.unwrap();
 }
 
@@ -80,9 +76,9 @@ async fn migration_waits_for_nobody_and_disturbs_nobody() {
 async fn command_does_not_migrate() {
     let dir = TempDir::new().unwrap();
     let config = with_one_workflow(&dir).await;
-    let mut conn = connection::open_writing(&config).await.unwrap();
-    sqlx::query("PRAGMA user_version = 0").execute(&mut conn).await.unwrap();
-    conn.close().await.unwrap();
+    let conn = connection::open_writing(&config).unwrap();
+    conn.execute_batch("PRAGMA user_version = 0").unwrap();
+    conn.close().unwrap();
     let error = LocalStore::open_existing(config).await.unwrap_err();
     assert!(error.to_string().contains("migrate it first"), "{error}");
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use sqlx::SqliteConnection;
+use rusqlite::Connection;
 
 /// What goes wrong in the next transaction that has this fault at its head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,20 +39,15 @@ impl Sabotage {
         self.begun.load(Ordering::SeqCst)
     }
 
-    pub(crate) async fn before(&self, conn: &mut SqliteConnection) {
+    pub(crate) fn before(&self, conn: &Connection) {
         self.begun.fetch_add(1, Ordering::SeqCst);
         let fault = lock(&self.queue).pop_front();
         *lock(&self.now) = fault;
         match fault {
-            Some(Fault::CommitFails) => {
-                if let Ok(mut handle) = conn.lock_handle().await {
-                    handle.set_commit_hook(|| false);
-                }
-            }
+            // It stays with the connection: whoever keeps that can never commit again.
+            Some(Fault::CommitFails) => conn.commit_hook(Some(|| true)).unwrap(),
             Some(Fault::PagesMax(pages)) => {
-                let sql = format!("PRAGMA max_page_count = {pages}");
-                let done = sqlx::query(sqlx::AssertSqlSafe(sql)).execute(conn).await;
-                assert!(done.is_ok(), "{done:?}");
+                conn.execute_batch(&format!("PRAGMA max_page_count = {pages}")).unwrap();
             }
             Some(Fault::PanicBeforeCommit | Fault::PanicAfterCommit) | None => {}
         }

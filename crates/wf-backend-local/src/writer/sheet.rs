@@ -3,10 +3,14 @@
 //! A statement takes 1, 2, 4 … 64 rows, so that SQLite's compiled form of each can be kept: any number of rows is a sum
 //! of these.
 
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::rc::Rc;
 
-use sqlx::sqlite::SqliteArguments;
-use sqlx::{Arguments as _, AssertSqlSafe, SqliteConnection};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ToSql, params_from_iter};
+
+use crate::codec::decode::Read;
+use crate::connection::run;
 
 /// A kind of statement: `head` `row`, `row`, … `tail`.
 #[derive(Debug)]
@@ -42,40 +46,50 @@ impl Bulk {
 
 /// A value to bind.
 #[derive(Debug, Clone)]
-pub(crate) enum Value {
+pub(crate) enum Value<'a> {
     /// NULL.
     Null,
     /// An integer.
     Int(i64),
     /// A text.
-    Text(Arc<str>),
+    Text(Cow<'a, str>),
 }
 
-impl From<i64> for Value {
+impl ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Self::Null => ToSqlOutput::Borrowed(ValueRef::Null),
+            Self::Int(number) => ToSqlOutput::Borrowed(ValueRef::Integer(*number)),
+            Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+        })
+    }
+}
+
+impl From<i64> for Value<'_> {
     fn from(number: i64) -> Self {
         Self::Int(number)
     }
 }
 
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
         Self::Text(text.into())
     }
 }
 
-impl From<String> for Value {
+impl<'a> From<&'a String> for Value<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for Value<'_> {
     fn from(text: String) -> Self {
         Self::Text(text.into())
     }
 }
 
-impl From<&Arc<str>> for Value {
-    fn from(text: &Arc<str>) -> Self {
-        Self::Text(Arc::clone(text))
-    }
-}
-
-impl<T: Into<Self>> From<Option<T>> for Value {
+impl<T: Into<Self>> From<Option<T>> for Value<'_> {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
     }
@@ -83,20 +97,20 @@ impl<T: Into<Self>> From<Option<T>> for Value {
 
 /// Rows for one kind of statement.
 #[derive(Debug)]
-pub(crate) struct Sheet {
+pub(crate) struct Sheet<'a> {
     bulk: &'static Bulk,
     rows: usize,
-    values: Vec<Value>,
+    values: Vec<Value<'a>>,
 }
 
-impl Sheet {
+impl<'a> Sheet<'a> {
     /// Without rows.
     pub(crate) fn new(bulk: &'static Bulk) -> Self {
         Self { bulk, rows: 0, values: Vec::new() }
     }
 
     /// Adds a row; one value per parameter.
-    pub(crate) fn push<const N: usize>(&mut self, row: [Value; N]) {
+    pub(crate) fn push<const N: usize>(&mut self, row: [Value<'a>; N]) {
         self.rows += 1;
         self.values.extend(row);
     }
@@ -107,10 +121,10 @@ const STEPS: usize = 7;
 
 /// Texts of statements that were built once.
 #[derive(Debug, Default)]
-pub(crate) struct SqlCache(Vec<(&'static Bulk, [Option<Arc<str>>; STEPS])>);
+pub(crate) struct SqlCache(Vec<(&'static Bulk, [Option<Rc<str>>; STEPS])>);
 
 impl SqlCache {
-    fn get(&mut self, bulk: &'static Bulk, step: usize) -> Arc<str> {
+    fn get(&mut self, bulk: &'static Bulk, step: usize) -> Rc<str> {
         let at = match self.0.iter().position(|(b, _)| std::ptr::eq(*b, bulk)) {
             Some(at) => at,
             None => {
@@ -120,7 +134,7 @@ impl SqlCache {
         };
         let slot = self.0.get_mut(at).and_then(|(_, texts)| texts.get_mut(step));
         match slot {
-            Some(slot) => Arc::clone(slot.get_or_insert_with(|| bulk.sql(1 << step).into())),
+            Some(slot) => Rc::clone(slot.get_or_insert_with(|| bulk.sql(1 << step).into())),
             None => bulk.sql(1 << step).into(),
         }
     }
@@ -128,13 +142,13 @@ impl SqlCache {
 
 /// Statements in the order in which they run.
 #[derive(Debug, Default)]
-pub(crate) struct Script {
-    parts: Vec<(Arc<str>, Vec<Value>)>,
+pub(crate) struct Script<'a> {
+    parts: Vec<(Rc<str>, Vec<Value<'a>>)>,
 }
 
-impl Script {
+impl<'a> Script<'a> {
     /// Adds the rows of a sheet.
-    pub(crate) fn add(&mut self, sheet: Sheet, cache: &mut SqlCache) {
+    pub(crate) fn add(&mut self, sheet: Sheet<'a>, cache: &mut SqlCache) {
         if sheet.rows == 0 {
             return;
         }
@@ -145,48 +159,17 @@ impl Script {
             let step = (usize::BITS - 1 - left.leading_zeros()).min(6);
             let step = usize::try_from(step).unwrap_or(0);
             let rows = 1 << step;
-            let part: Vec<Value> = values.by_ref().take(rows * width).collect();
+            let part = values.by_ref().take(rows * width).collect();
             self.parts.push((cache.get(sheet.bulk, step), part));
             left -= rows;
         }
     }
 
-    /// Runs all statements. `together` sends them to the database thread as one text, which spares the way there and
-    /// back for each; only sensible where the same text comes again and again.
-    pub(crate) async fn run(
-        self,
-        conn: &mut SqliteConnection,
-        together: bool,
-    ) -> Result<(), sqlx::Error> {
-        if together && self.parts.len() > 1 {
-            let texts: Vec<&str> = self.parts.iter().map(|(sql, _)| &**sql).collect();
-            let sql: Arc<str> = texts.join(";\n").into();
-            let values = self.parts.into_iter().flat_map(|(_, values)| values);
-            return execute(conn, sql, values.collect()).await;
-        }
+    /// Runs all statements.
+    pub(crate) fn run(self, conn: &Connection) -> Read<()> {
         for (sql, values) in self.parts {
-            execute(conn, sql, values).await?;
+            run(conn, &sql, params_from_iter(values))?;
         }
         Ok(())
     }
-}
-
-async fn execute(
-    conn: &mut SqliteConnection,
-    sql: Arc<str>,
-    values: Vec<Value>,
-) -> Result<(), sqlx::Error> {
-    let mut arguments = SqliteArguments::default();
-    arguments.reserve(values.len(), 0);
-    for value in values {
-        match value {
-            Value::Null => arguments.add(None::<i64>),
-            Value::Int(number) => arguments.add(number),
-            Value::Text(text) => arguments.add(text),
-        }
-        .map_err(sqlx::Error::Encode)?;
-    }
-    // The text is put together from constants of this crate; every value is bound.
-    sqlx::query_with(AssertSqlSafe(sql), arguments).execute(conn).await?;
-    Ok(())
 }

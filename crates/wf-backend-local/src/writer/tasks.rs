@@ -5,9 +5,10 @@ pub(crate) mod definitions;
 pub(crate) mod outbox;
 pub(crate) mod sweep;
 
-use sqlx::SqliteConnection;
+use rusqlite::Connection;
 
 use super::job::{Done, Task};
+use crate::codec::decode::Read;
 
 /// Statements of tasks whose cost must not grow with the store: name and SQL.
 #[cfg(test)]
@@ -36,21 +37,19 @@ pub(crate) const HOT: &[(&str, &str)] = &[
 const PROBE: &str = "UPDATE store SET probe = (probe + 1) % 1000000 WHERE one = 1";
 
 /// Does it.
-pub(crate) async fn run(conn: &mut SqliteConnection, task: &Task) -> Result<Done, sqlx::Error> {
+pub(crate) fn run(conn: &Connection, task: &Task) -> Read<Done> {
     Ok(match task {
-        Task::ClaimOutbox(claim) => Done::Streams(outbox::claim(conn, claim).await?),
-        Task::SettleOutbox(settlement) => Done::Settled(outbox::settle(conn, settlement).await?),
-        Task::ReviveOutbox { id, now } => Done::Revived(outbox::revive(conn, id, *now).await?),
-        Task::ClaimDeadlines(claim) => Done::Deadlines(deadlines::claim(conn, claim).await?),
-        Task::SettleDeadline(claimed) => Done::Settled(deadlines::settle(conn, claimed).await?),
-        Task::PutDefinition(definition) => {
-            Done::Definition(definitions::put(conn, definition).await?)
-        }
+        Task::ClaimOutbox(claim) => Done::Streams(outbox::claim(conn, claim)?),
+        Task::SettleOutbox(settlement) => Done::Settled(outbox::settle(conn, settlement)?),
+        Task::ReviveOutbox { id, now } => Done::Revived(outbox::revive(conn, id, *now)?),
+        Task::ClaimDeadlines(claim) => Done::Deadlines(deadlines::claim(conn, claim)?),
+        Task::SettleDeadline(claimed) => Done::Settled(deadlines::settle(conn, claimed)?),
+        Task::PutDefinition(definition) => Done::Definition(definitions::put(conn, definition)?),
         Task::Sweep { now, retention_ms, limit } => {
-            Done::Swept(sweep::sweep(conn, *now, *retention_ms, *limit).await?)
+            Done::Swept(sweep::sweep(conn, *now, *retention_ms, *limit)?)
         }
         Task::Probe => {
-            sqlx::query(PROBE).execute(conn).await?;
+            crate::connection::run(conn, PROBE, ())?;
             Done::Probed
         }
     })

@@ -11,7 +11,11 @@ use super::statements;
 use crate::codec::encode::{Head, signed};
 
 /// The statements that write what the world has become.
-pub(crate) fn write(world: &World<'_>, wanted: &Wanted<'_>, cache: &mut SqlCache) -> Script {
+pub(crate) fn write<'a>(
+    world: &'a World<'_>,
+    wanted: &'a Wanted<'_>,
+    cache: &mut SqlCache,
+) -> Script<'a> {
     let mut script = Script::default();
     write_heads(world, wanted, &mut script, cache);
     write_events(world, &mut script, cache);
@@ -23,11 +27,16 @@ pub(crate) fn write(world: &World<'_>, wanted: &Wanted<'_>, cache: &mut SqlCache
 }
 
 /// A number that was checked to fit when the commit was prepared.
-fn number(n: u64) -> Value {
+fn number(n: u64) -> Value<'static> {
     signed(n).unwrap_or(i64::MAX).into()
 }
 
-fn write_heads(world: &World<'_>, wanted: &Wanted<'_>, script: &mut Script, cache: &mut SqlCache) {
+fn write_heads<'a>(
+    world: &'a World<'_>,
+    wanted: &'a Wanted<'_>,
+    script: &mut Script<'a>,
+    cache: &mut SqlCache,
+) {
     let mut fresh = Sheet::new(&statements::NEW_WORKFLOWS);
     let mut states = Sheet::new(&statements::STATES);
     let mut placements = Sheet::new(&statements::PLACEMENTS);
@@ -70,7 +79,7 @@ fn write_heads(world: &World<'_>, wanted: &Wanted<'_>, script: &mut Script, cach
 }
 
 /// For [`statements::STATES`].
-fn state_row(cell: &HeadCell<'_>, head: &Head) -> [Value; 5] {
+fn state_row<'a>(cell: &HeadCell<'_>, head: &'a Head) -> [Value<'a>; 5] {
     [
         cell.wid.into(),
         number(cell.revision),
@@ -81,7 +90,7 @@ fn state_row(cell: &HeadCell<'_>, head: &Head) -> [Value; 5] {
 }
 
 /// For [`statements::PLACEMENTS`].
-fn placement_row(cell: &HeadCell<'_>, head: &Head) -> [Value; 8] {
+fn placement_row<'a>(cell: &HeadCell<'_>, head: &'a Head) -> [Value<'a>; 8] {
     let place = &head.placement;
     [
         cell.wid.into(),
@@ -96,7 +105,12 @@ fn placement_row(cell: &HeadCell<'_>, head: &Head) -> [Value; 8] {
 }
 
 /// For [`statements::NEW_WORKFLOWS`].
-fn new_row(cell: &HeadCell<'_>, head: &Head, tenant: &TenantId, id: &WorkflowId) -> [Value; 14] {
+fn new_row<'a>(
+    cell: &HeadCell<'_>,
+    head: &'a Head,
+    tenant: &'a TenantId,
+    id: &'a WorkflowId,
+) -> [Value<'a>; 14] {
     let [wid, revision, updated, active, state] = state_row(cell, head);
     let [_, phase, owner, offered_to, offered_at, blocked, completed, list] =
         placement_row(cell, head);
@@ -118,7 +132,7 @@ fn new_row(cell: &HeadCell<'_>, head: &Head, tenant: &TenantId, id: &WorkflowId)
     ]
 }
 
-fn write_events(world: &World<'_>, script: &mut Script, cache: &mut SqlCache) {
+fn write_events<'a>(world: &'a World<'_>, script: &mut Script<'a>, cache: &mut SqlCache) {
     let mut events = Sheet::new(&statements::EVENTS);
     let mut beside = Sheet::new(&statements::SENSITIVE_VALUES);
     for (wid, commit) in &world.accepted {
@@ -133,7 +147,7 @@ fn write_events(world: &World<'_>, script: &mut Script, cache: &mut SqlCache) {
     script.add(beside, cache);
 }
 
-fn write_ledger(world: &World<'_>, script: &mut Script, cache: &mut SqlCache) {
+fn write_ledger<'a>(world: &'a World<'_>, script: &mut Script<'a>, cache: &mut SqlCache) {
     let mut gone = Sheet::new(&statements::LEDGER_GONE);
     let mut rows = Sheet::new(&statements::LEDGER);
     for cell in &world.ledger {
@@ -163,7 +177,12 @@ fn write_ledger(world: &World<'_>, script: &mut Script, cache: &mut SqlCache) {
     script.add(rows, cache);
 }
 
-fn write_locks(world: &World<'_>, wanted: &Wanted<'_>, script: &mut Script, cache: &mut SqlCache) {
+fn write_locks<'a>(
+    world: &'a World<'_>,
+    wanted: &'a Wanted<'_>,
+    script: &mut Script<'a>,
+    cache: &mut SqlCache,
+) {
     let mut rows = Sheet::new(&statements::LOCKS);
     for (cell, (tenant, asset)) in world.locks.iter().zip(&wanted.locks) {
         if !cell.written {
@@ -184,13 +203,13 @@ fn write_locks(world: &World<'_>, wanted: &Wanted<'_>, script: &mut Script, cach
     script.add(rows, cache);
 }
 
-fn write_outbox(world: &World<'_>, script: &mut Script, cache: &mut SqlCache) {
+fn write_outbox<'a>(world: &'a World<'_>, script: &mut Script<'a>, cache: &mut SqlCache) {
     let mut streams = Sheet::new(&statements::STREAMS);
     let mut rows = Sheet::new(&statements::OUTBOX);
     let mut due = Sheet::new(&statements::STREAMS_DUE);
     for (_, commit) in &world.accepted {
         for message in &commit.outbox {
-            let stream: [Value; 3] = [
+            let stream: [Value<'_>; 3] = [
                 commit.tenant.as_str().into(),
                 commit.id.as_str().into(),
                 message.recipient.as_str().into(),
@@ -214,7 +233,7 @@ fn write_outbox(world: &World<'_>, script: &mut Script, cache: &mut SqlCache) {
     }
 }
 
-fn write_deadlines(world: &World<'_>, script: &mut Script, cache: &mut SqlCache) {
+fn write_deadlines<'a>(world: &'a World<'_>, script: &mut Script<'a>, cache: &mut SqlCache) {
     // The last change of a deadline in the batch is what remains.
     let mut last: BTreeMap<(i64, &str), Option<i64>> = BTreeMap::new();
     for (wid, commit) in &world.accepted {

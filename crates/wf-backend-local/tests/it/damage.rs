@@ -55,7 +55,7 @@ async fn row_that_cannot_be_read_is_corrupt_for_its_own_call_only() {
     let store = open(&dir).await;
     let [one, two] = [start(1).build(), start(2).build()];
     store.commit(one.clone()).await.unwrap();
-    meddle(&store.config().path, "UPDATE ledger SET fingerprint = 'v1:zz'").await.unwrap();
+    meddle(&store.config().path, "UPDATE ledger SET fingerprint = 'v1:zz'").unwrap();
     let (again, other) = tokio::join!(store.commit(one), store.commit(two));
     assert!(matches!(again, Err(CommitError::Corrupt { .. })), "{again:?}");
     other.unwrap();
@@ -74,7 +74,7 @@ async fn verifying_a_history_that_says_other_numbers_than_its_rows_ends() {
             "DROP TRIGGER IF EXISTS events_are_never_changed;
              UPDATE events SET body = json_set(body, '$.seq', json('{seq}'))"
         );
-        meddle(&store.config().path, &sql).await.unwrap();
+        meddle(&store.config().path, &sql).unwrap();
         let mut nobody = |_| {};
         let verifying = wf_core::engine::verify::verify(&store, None, &mut nobody);
         let report = tokio::time::timeout(std::time::Duration::from_secs(10), verifying).await;
@@ -89,7 +89,7 @@ async fn commits_pass_beside_work_that_meets_a_damaged_row() {
     let dir = TempDir::new().unwrap();
     let store = open(&dir).await;
     store.commit(start(1).message("ops").build()).await.unwrap();
-    meddle(&store.config().path, "UPDATE outbox SET message = '{}'").await.unwrap();
+    meddle(&store.config().path, "UPDATE outbox SET message = '{}'").unwrap();
     for n in 2..20 {
         let claim = wf_core::ports::Claim {
             now: wf_testkit::build::at(1_000_000),

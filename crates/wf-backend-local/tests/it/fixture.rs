@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, SqliteConnection};
+use rusqlite::Connection;
 use tempfile::TempDir;
 use wf_backend_local::{LocalConfig, LocalStore};
 use wf_core::ports::{OpenError, Source, StorageBackendPort};
@@ -20,15 +19,13 @@ pub(crate) fn config(path: impl Into<PathBuf>) -> LocalConfig {
 }
 
 /// A connection of somebody else to the file.
-pub(crate) async fn foreign(path: impl Into<PathBuf>) -> SqliteConnection {
-    SqliteConnectOptions::new().filename(path.into()).connect().await.expect("a foreign connection")
+pub(crate) fn foreign(path: impl Into<PathBuf>) -> Connection {
+    Connection::open(path.into()).expect("a foreign connection")
 }
 
 /// Runs SQL on a connection of somebody else.
-pub(crate) async fn meddle(path: impl Into<PathBuf>, sql: &str) -> Result<(), sqlx::Error> {
-    let mut conn = foreign(path).await;
-    sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned())).execute(&mut conn).await?;
-    Ok(())
+pub(crate) fn meddle(path: impl Into<PathBuf>, sql: &str) -> rusqlite::Result<()> {
+    foreign(path).execute_batch(sql)
 }
 
 /// Makes stores for the contract. A store's directory lives until the next one is made, or the last clone is dropped.
@@ -36,7 +33,7 @@ pub(crate) async fn meddle(path: impl Into<PathBuf>, sql: &str) -> Result<(), sq
 pub(crate) struct LocalFixture {
     current: Arc<Mutex<Option<TempDir>>>,
     /// Holds the write lock of the current store.
-    disturber: Arc<Mutex<Option<SqliteConnection>>>,
+    disturber: Arc<Mutex<Option<Connection>>>,
 }
 
 impl LocalFixture {
@@ -64,20 +61,20 @@ impl ContractFixture for LocalFixture {
 
     async fn disturb(&self, on: bool) -> Result<(), Source> {
         let disturber = if on {
-            let mut conn = foreign(self.path()).await;
-            sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut conn).await?;
+            let conn = foreign(self.path());
+            conn.execute_batch("BEGIN IMMEDIATE")?;
             Some(conn)
         } else {
             None
         };
         let before = std::mem::replace(&mut *self.disturber.lock().unwrap(), disturber);
-        if let Some(mut conn) = before {
-            sqlx::raw_sql("ROLLBACK").execute(&mut conn).await?;
+        if let Some(conn) = before {
+            conn.execute_batch("ROLLBACK")?;
         }
         Ok(())
     }
 
     async fn make_schema_newer(&self) -> Result<(), Source> {
-        Ok(meddle(self.path(), "PRAGMA user_version = 1000").await?)
+        Ok(meddle(self.path(), "PRAGMA user_version = 1000")?)
     }
 }

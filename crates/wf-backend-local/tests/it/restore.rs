@@ -159,10 +159,10 @@ async fn what_is_no_backup_is_refused_and_the_store_stays() {
     std::fs::write(&letter, b"dear ".repeat(500)).unwrap();
     let newer = dir.path().join("newer.db");
     std::fs::copy(&copy, &newer).unwrap();
-    crate::fixture::meddle(&newer, "PRAGMA user_version = 9").await.unwrap();
+    crate::fixture::meddle(&newer, "PRAGMA user_version = 9").unwrap();
     let foreign = dir.path().join("foreign.db");
     std::fs::write(&foreign, b"").unwrap();
-    crate::fixture::meddle(&foreign, "CREATE TABLE notes (text)").await.unwrap();
+    crate::fixture::meddle(&foreign, "CREATE TABLE notes (text)").unwrap();
     let broken = dir.path().join("broken.db");
     let mut bytes = std::fs::read(&copy).unwrap();
     for page in bytes.chunks_mut(4096).skip(2) {

@@ -79,7 +79,7 @@ async fn every_stray_is_found() {
         let path = dir.path().join(format!("meddled-{number}.db"));
         std::fs::write(&path, &whole).unwrap();
         let freely = "PRAGMA foreign_keys = OFF; DROP TRIGGER events_are_never_changed;";
-        meddle(&path, &format!("{freely} {statement}")).await.unwrap();
+        meddle(&path, &format!("{freely} {statement}")).unwrap();
         let store = LocalStore::open_existing(config(&path)).await.unwrap();
         let found = store.strays().await.unwrap();
         store.close().await;
@@ -94,7 +94,7 @@ async fn what_is_said_is_bounded() {
     for n in 1..=60 {
         store.commit(start(n).build()).await.unwrap();
     }
-    meddle(&store.config().path, "UPDATE workflows SET owner = 'user:eve'").await.unwrap();
+    meddle(&store.config().path, "UPDATE workflows SET owner = 'user:eve'").unwrap();
     let found = store.strays().await.unwrap();
     let columns = found.iter().filter(|line| line.contains("a column for lists")).count();
     assert_eq!(columns, 20);

@@ -2,7 +2,6 @@
 
 use std::process::{Command, Stdio};
 
-use sqlx::Connection as _;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use wf_backend_local::LocalStore;
@@ -16,8 +15,8 @@ use crate::fixture::{config, foreign, meddle};
 async fn busy_foreign_writer_is_waited_for_then_unavailable() {
     let dir = TempDir::new().unwrap();
     let store = open(&dir).await;
-    let mut foreign = foreign(&store.config().path).await;
-    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut foreign).await.unwrap();
+    let foreign = foreign(&store.config().path);
+    foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
 
     let commit = start(1).build();
     let error = store.commit(commit.clone()).await.unwrap_err();
@@ -33,7 +32,7 @@ async fn busy_foreign_writer_is_waited_for_then_unavailable() {
         tokio::spawn(async move { store.commit(commit).await })
     };
     soon("the commit is under way", async || store.queue_depth() == 0).await;
-    sqlx::raw_sql("ROLLBACK").execute(&mut foreign).await.unwrap();
+    foreign.execute_batch("ROLLBACK").unwrap();
     waiting.await.unwrap().unwrap();
     assert!(is_there(&store, &commit).await);
     assert!(store.is_healthy());
@@ -123,7 +122,7 @@ async fn deleted_log_loses_nothing_when_the_store_is_closed() {
 async fn newer_schema_under_an_open_store_is_noticed() {
     let dir = TempDir::new().unwrap();
     let store = open(&dir).await;
-    meddle(&store.config().path, "PRAGMA user_version = 1000").await.unwrap();
+    meddle(&store.config().path, "PRAGMA user_version = 1000").unwrap();
     let error = store.commit(start(1).build()).await.unwrap_err();
     assert!(matches!(error, CommitError::Unavailable { .. }), "{error:?}");
     let source = std::error::Error::source(&error).unwrap().to_string();
@@ -144,7 +143,7 @@ async fn events_cannot_be_changed_or_deleted() {
         "INSERT INTO events (wid, seq, body) VALUES (4711, 1, '{}')",
     ] {
         // Whether or not the meddler looks after foreign keys, the trigger does.
-        let outcome = meddle(&store.config().path, sql).await;
+        let outcome = meddle(&store.config().path, sql);
         assert!(outcome.is_err(), "{sql}");
     }
     assert!(is_there(&store, &start(1).build()).await);
@@ -164,7 +163,7 @@ async fn sensitive_values_can_be_erased_beside_their_events() {
     let commit = start(1).event_with(note, vec![secret]).build();
     store.commit(commit.clone()).await.unwrap();
     assert!(is_there(&store, &commit).await);
-    meddle(&store.config().path, "DELETE FROM sensitive_values").await.unwrap();
+    meddle(&store.config().path, "DELETE FROM sensitive_values").unwrap();
     let events = store.events(&commit.next.tenant, &commit.next.id, 0, 10).await.unwrap();
     assert_eq!(events.len(), 2);
     assert!(events.iter().all(|event| event.sensitive.is_empty()));
@@ -291,8 +290,8 @@ async fn log_is_cut_when_a_long_reader_is_gone() {
     let dir = TempDir::new().unwrap();
     let store = open(&dir).await;
     store.commit(start(0).build()).await.unwrap();
-    let mut reader = foreign(&store.config().path).await;
-    sqlx::raw_sql("BEGIN; SELECT count(*) FROM events").execute(&mut reader).await.unwrap();
+    let reader = foreign(&store.config().path);
+    reader.execute_batch("BEGIN; SELECT count(*) FROM events").unwrap();
     for n in 1..50 {
         store.commit(start(n).note(&"x".repeat(20_000)).build()).await.unwrap();
     }
@@ -300,7 +299,7 @@ async fn log_is_cut_when_a_long_reader_is_gone() {
     let pinned = std::fs::metadata(&wal).unwrap().len();
     assert!(pinned > 1_000_000, "{pinned}");
     soon("the size is known", async || store.wal_bytes() > 0).await;
-    reader.close().await.unwrap();
+    reader.close().unwrap();
     soon("the log is cut", async || std::fs::metadata(&wal).unwrap().len() == 0).await;
     soon("the size is known", async || store.wal_bytes() == 0).await;
 }

@@ -1,10 +1,11 @@
 //! Deadlines: their lease, and the removal of those that a decision refused.
 
-use sqlx::SqliteConnection;
+use rusqlite::Connection;
 use wf_core::models::Timestamp;
 use wf_core::ports::{Claim, ClaimedDeadline, Deadline};
 
-use crate::codec::decode::{self, Columns};
+use crate::codec::decode::{self, Read};
+use crate::connection::{rows, run};
 
 /// Now, the latest expiry that a live lease can have, limit.
 pub(crate) const CLAIMABLE: &str = "
@@ -24,50 +25,28 @@ DELETE FROM deadlines
  WHERE wid = (SELECT w.wid FROM workflows w WHERE w.tenant = ?1 AND w.id = ?2) AND id = ?3 AND lease_token = ?4";
 
 /// Takes the lease of deadlines that are due, earliest first.
-pub(crate) async fn claim(
-    conn: &mut SqliteConnection,
-    claim: &Claim,
-) -> Result<Vec<ClaimedDeadline>, sqlx::Error> {
+pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Read<Vec<ClaimedDeadline>> {
     let now = claim.now.as_ms();
     let until = now.saturating_add(claim.lease_ms);
-    let found = sqlx::query(CLAIMABLE)
-        .bind(now)
-        .bind(until)
-        .bind(i64::from(claim.limit))
-        .fetch_all(&mut *conn)
-        .await?;
-    let mut claimed = Vec::with_capacity(found.len());
-    for row in &found {
-        let mut columns = Columns::new(row, 0);
+    let claimed = rows(conn, CLAIMABLE, (now, until, claim.limit), |columns| {
         let wid = columns.next::<i64>()?;
         let deadline = Deadline {
             id: columns.text()?.to_owned(),
             fire_at: Timestamp::from_ms(columns.next()?),
         };
-        let (tenant, workflow_id) = decode::workflow_name(&mut columns)?;
-        sqlx::query(LEASE)
-            .bind(&claim.token.0)
-            .bind(until)
-            .bind(wid)
-            .bind(&deadline.id)
-            .execute(&mut *conn)
-            .await?;
-        claimed.push(ClaimedDeadline { tenant, workflow_id, deadline, token: claim.token.clone() });
+        let (tenant, workflow_id) = decode::workflow_name(columns)?;
+        let token = claim.token.clone();
+        Ok((wid, ClaimedDeadline { tenant, workflow_id, deadline, token }))
+    })?;
+    for (wid, one) in &claimed {
+        run(conn, LEASE, (&one.token.0, until, wid, &one.deadline.id))?;
     }
-    Ok(claimed)
+    Ok(claimed.into_iter().map(|(_, one)| one).collect())
 }
 
 /// Removes a claimed deadline; false, and nothing written, when its lease is somebody else's.
-pub(crate) async fn settle(
-    conn: &mut SqliteConnection,
-    claimed: &ClaimedDeadline,
-) -> Result<bool, sqlx::Error> {
-    let done = sqlx::query(SETTLE)
-        .bind(claimed.tenant.as_str())
-        .bind(claimed.workflow_id.as_str())
-        .bind(&claimed.deadline.id)
-        .bind(&claimed.token.0)
-        .execute(conn)
-        .await?;
-    Ok(done.rows_affected() > 0)
+pub(crate) fn settle(conn: &Connection, claimed: &ClaimedDeadline) -> Read<bool> {
+    let (tenant, workflow) = (claimed.tenant.as_str(), claimed.workflow_id.as_str());
+    let arguments = (tenant, workflow, &claimed.deadline.id, &claimed.token.0);
+    Ok(run(conn, SETTLE, arguments)? > 0)
 }

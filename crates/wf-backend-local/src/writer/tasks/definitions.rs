@@ -1,10 +1,11 @@
 //! Definitions by digest, and which digest a version has, once for ever.
 
-use sqlx::SqliteConnection;
+use rusqlite::Connection;
 use wf_core::models::Digest;
 use wf_core::policy::Definition;
 
-use crate::codec::decode::Columns;
+use crate::codec::decode::Read;
+use crate::connection::{rows, run};
 use crate::fault::unreadable;
 
 /// Procedure, version.
@@ -21,31 +22,19 @@ pub(crate) const PUT_VERSION: &str =
     "INSERT INTO procedure_versions (procedure_id, version, digest) VALUES (?1, ?2, ?3)";
 
 /// Stores the definition; answers the other digest, and stores nothing, when the version is known with one.
-pub(crate) async fn put(
-    conn: &mut SqliteConnection,
-    definition: &Definition,
-) -> Result<Option<Digest>, sqlx::Error> {
+pub(crate) fn put(conn: &Connection, definition: &Definition) -> Read<Option<Digest>> {
     let id = definition.id.as_str();
     let version = i64::from(definition.version);
-    let known = sqlx::query(VERSION).bind(id).bind(version).fetch_optional(&mut *conn).await?;
-    if let Some(row) = &known {
-        let digest: Digest = Columns::new(row, 0).parsed("a digest")?;
+    let known: Option<Digest> =
+        rows(conn, VERSION, (id, version), |columns| columns.parsed("a digest"))?.pop();
+    if let Some(digest) = known {
         return Ok((digest != definition.digest).then_some(digest));
     }
+    let digest = definition.digest.as_str();
     let text = |e: serde_json::Error| unreadable("a definition", e);
-    sqlx::query(PUT)
-        .bind(definition.digest.as_str())
-        .bind(id)
-        .bind(version)
-        .bind(serde_json::to_string(&definition.title).map_err(text)?)
-        .bind(serde_json::to_string(&definition.document).map_err(text)?)
-        .execute(&mut *conn)
-        .await?;
-    sqlx::query(PUT_VERSION)
-        .bind(id)
-        .bind(version)
-        .bind(definition.digest.as_str())
-        .execute(conn)
-        .await?;
+    let title = serde_json::to_string(&definition.title).map_err(text)?;
+    let document = serde_json::to_string(&definition.document).map_err(text)?;
+    run(conn, PUT, (digest, id, version, title, document))?;
+    run(conn, PUT_VERSION, (id, version, digest))?;
     Ok(None)
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::SqliteConnection;
+use rusqlite::Connection;
 use wf_core::models::Timestamp;
 use wf_core::ports::{Claim, ClaimedStream, OutboxRow, Settled, Settlement};
 
-use crate::codec::decode::{self, Columns, Read};
+use crate::codec::decode::{self, Read};
+use crate::connection::{rows, run};
 
 /// Messages of one claimed stream at most.
 const ROWS_MAX: i64 = 16;
@@ -60,40 +61,23 @@ UPDATE streams
  WHERE sid = ?1";
 
 /// Takes the lease of streams whose first pending message is due.
-pub(crate) async fn claim(
-    conn: &mut SqliteConnection,
-    claim: &Claim,
-) -> Result<Vec<ClaimedStream>, sqlx::Error> {
+pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Read<Vec<ClaimedStream>> {
     let now = claim.now.as_ms();
     let until = now.saturating_add(claim.lease_ms);
-    let found = sqlx::query(CLAIMABLE)
-        .bind(now)
-        .bind(until)
-        .bind(i64::from(claim.limit))
-        .fetch_all(&mut *conn)
-        .await?;
-    if found.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut streams = Vec::with_capacity(found.len());
-    for row in &found {
-        let mut columns = Columns::new(row, 0);
+    let mut streams = rows(conn, CLAIMABLE, (now, until, claim.limit), |columns| {
         let sid = columns.next::<i64>()?;
-        let (tenant, workflow_id) = decode::workflow_name(&mut columns)?;
+        let (tenant, workflow_id) = decode::workflow_name(columns)?;
         let recipient = columns.text()?.to_owned();
-        let stream = ClaimedStream {
-            tenant,
-            workflow_id,
-            recipient,
-            token: claim.token.clone(),
-            rows: Vec::new(),
-        };
-        streams.push((sid, stream));
+        let token = claim.token.clone();
+        Ok((sid, ClaimedStream { tenant, workflow_id, recipient, token, rows: Vec::new() }))
+    })?;
+    if streams.is_empty() {
+        return Ok(Vec::new());
     }
     let ids: Vec<i64> = streams.iter().map(|(sid, _)| *sid).collect();
     let ids = serde_json::Value::from(ids).to_string();
-    sqlx::query(LEASE).bind(&claim.token.0).bind(until).bind(&ids).execute(&mut *conn).await?;
-    let mut rows = rows_of(conn, &ids).await?;
+    run(conn, LEASE, (&claim.token.0, until, &ids))?;
+    let mut rows = rows_of(conn, &ids)?;
     for (sid, stream) in &mut streams {
         stream.rows = rows.remove(sid).unwrap_or_default();
         // A row that is not due hides the rows behind it.
@@ -104,67 +88,41 @@ pub(crate) async fn claim(
     Ok(streams.into_iter().map(|(_, stream)| stream).collect())
 }
 
-async fn rows_of(
-    conn: &mut SqliteConnection,
-    streams: &str,
-) -> Read<BTreeMap<i64, Vec<OutboxRow>>> {
-    let rows = sqlx::query(ROWS).bind(streams).bind(ROWS_MAX).fetch_all(conn).await?;
+fn rows_of(conn: &Connection, streams: &str) -> Read<BTreeMap<i64, Vec<OutboxRow>>> {
     let mut found: BTreeMap<i64, Vec<OutboxRow>> = BTreeMap::new();
-    for row in &rows {
-        let mut columns = Columns::new(row, 0);
+    rows(conn, ROWS, (streams, ROWS_MAX), |columns| {
         let sid = columns.next()?;
-        found.entry(sid).or_default().push(decode::outbox(&mut columns)?);
-    }
+        found.entry(sid).or_default().push(decode::outbox(columns)?);
+        Ok(())
+    })?;
     Ok(found)
 }
 
 /// Records what became of messages; false, and nothing written, when the lease is somebody else's.
-pub(crate) async fn settle(
-    conn: &mut SqliteConnection,
-    settlement: &Settlement,
-) -> Result<bool, sqlx::Error> {
-    let stream = sqlx::query(STREAM)
-        .bind(settlement.tenant.as_str())
-        .bind(settlement.workflow_id.as_str())
-        .bind(&settlement.recipient)
-        .bind(&settlement.token.0)
-        .fetch_optional(&mut *conn)
-        .await?;
-    let Some(stream) = stream else {
+pub(crate) fn settle(conn: &Connection, settlement: &Settlement) -> Read<bool> {
+    let (tenant, workflow) = (settlement.tenant.as_str(), settlement.workflow_id.as_str());
+    let stream = (tenant, workflow, &settlement.recipient, &settlement.token.0);
+    let Some(sid) = rows(conn, STREAM, stream, decode::one::<i64>)?.pop() else {
         return Ok(false);
     };
-    let sid = Columns::new(&stream, 0).next::<i64>()?;
     for (id, settled) in &settlement.results {
         let (state, failures, next, delivered, error) = match settled {
             Settled::Delivered => ("delivered", 0, None, Some(settlement.now), None),
             Settled::Retry { at, error } => ("pending", 1, Some(*at), None, Some(error)),
             Settled::Dead { error } => ("dead", 1, None, None, Some(error)),
         };
-        sqlx::query(SETTLE)
-            .bind(sid)
-            .bind(id)
-            .bind(state)
-            .bind(failures)
-            .bind(next.map(Timestamp::as_ms))
-            .bind(delivered.map(Timestamp::as_ms))
-            .bind(error)
-            .execute(&mut *conn)
-            .await?;
+        let (next, delivered) = (next.map(Timestamp::as_ms), delivered.map(Timestamp::as_ms));
+        run(conn, SETTLE, (sid, id, state, failures, next, delivered, error))?;
     }
-    sqlx::query(RELEASE).bind(sid).execute(conn).await?;
+    run(conn, RELEASE, [sid])?;
     Ok(true)
 }
 
 /// Makes a dead message pending again.
-pub(crate) async fn revive(
-    conn: &mut SqliteConnection,
-    id: &str,
-    now: Timestamp,
-) -> Result<bool, sqlx::Error> {
-    let revived = sqlx::query(REVIVE).bind(id).bind(now.as_ms()).fetch_all(&mut *conn).await?;
-    for row in &revived {
-        let sid = Columns::new(row, 0).next::<i64>()?;
-        sqlx::query(DUE_AGAIN).bind(sid).execute(&mut *conn).await?;
+pub(crate) fn revive(conn: &Connection, id: &str, now: Timestamp) -> Read<bool> {
+    let revived = rows(conn, REVIVE, (id, now.as_ms()), decode::one::<i64>)?;
+    for sid in &revived {
+        run(conn, DUE_AGAIN, [sid])?;
     }
     Ok(!revived.is_empty())
 }

@@ -1,8 +1,11 @@
 //! What may go: ledger rows past their expiry, delivered messages. Bounded work per call.
 
-use sqlx::SqliteConnection;
+use rusqlite::Connection;
 use wf_core::models::Timestamp;
 use wf_core::ports::Swept;
+
+use crate::codec::decode::{self, Read};
+use crate::connection::{rows, run};
 
 /// Retention in milliseconds, limit. Goes through completed workflows whose rows have no expiry yet.
 pub(crate) const SET_EXPIRY: &str = "
@@ -42,35 +45,21 @@ DELETE FROM streams
    AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.sid = streams.sid)";
 
 /// Sweeps.
-pub(crate) async fn sweep(
-    conn: &mut SqliteConnection,
+pub(crate) fn sweep(
+    conn: &Connection,
     now: Timestamp,
     retention_ms: i64,
     limit: u32,
-) -> Result<Swept, sqlx::Error> {
-    let limit = i64::from(limit);
-    let set = sqlx::query(SET_EXPIRY).bind(retention_ms).bind(limit).execute(&mut *conn).await?;
-    sqlx::query(SWEPT).bind(limit).execute(&mut *conn).await?;
-    let deleted =
-        sqlx::query(DELETE_EXPIRED).bind(now.as_ms()).bind(limit).execute(&mut *conn).await?;
-    let delivered = sqlx::query(DELETE_DELIVERED)
-        .bind(now.as_ms().saturating_sub(retention_ms))
-        .bind(limit)
-        .fetch_all(&mut *conn)
-        .await?;
-    let mut streams = Vec::with_capacity(delivered.len());
-    for row in &delivered {
-        streams.push(crate::codec::decode::Columns::new(row, 0).next::<i64>()?);
-    }
+) -> Read<Swept> {
+    let now = now.as_ms();
+    let expiries_set = run(conn, SET_EXPIRY, (retention_ms, limit))?;
+    run(conn, SWEPT, [limit])?;
+    let ledger_deleted = run(conn, DELETE_EXPIRED, (now, limit))?;
+    let delivered = (now.saturating_sub(retention_ms), limit);
+    let streams = rows(conn, DELETE_DELIVERED, delivered, decode::one::<i64>)?;
+    let outbox_deleted = u64::try_from(streams.len()).unwrap_or(u64::MAX);
     if !streams.is_empty() {
-        sqlx::query(DELETE_EMPTY_STREAMS)
-            .bind(serde_json::Value::from(streams).to_string())
-            .execute(conn)
-            .await?;
+        run(conn, DELETE_EMPTY_STREAMS, [serde_json::Value::from(streams).to_string()])?;
     }
-    Ok(Swept {
-        expiries_set: set.rows_affected(),
-        ledger_deleted: deleted.rows_affected(),
-        outbox_deleted: u64::try_from(delivered.len()).unwrap_or(u64::MAX),
-    })
+    Ok(Swept { expiries_set, ledger_deleted, outbox_deleted })
 }
