@@ -84,7 +84,7 @@ impl Player<'_> {
         world: &World,
         answer: &Value,
     ) -> Result<(), String> {
-        self.learn(predicted, answer)?;
+        self.learn(predicted, world, answer)?;
         let total = answer["candidates_total"].as_u64().and_then(|n| usize::try_from(n).ok());
         if predicted.total.is_some() && predicted.total != total {
             return Err(format!("candidates_total is not {:?}", predicted.total));
@@ -103,7 +103,12 @@ impl Player<'_> {
     }
 
     /// Keeps the ids and tokens that the server gave.
-    fn learn(&mut self, predicted: &Predicted, answer: &Value) -> Result<(), String> {
+    fn learn(
+        &mut self,
+        predicted: &Predicted,
+        world: &World,
+        answer: &Value,
+    ) -> Result<(), String> {
         let at = |pointer: &str| answer.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         match predicted.answer {
             Answer::Fresh("started") => {
@@ -116,6 +121,8 @@ impl Player<'_> {
                 }
             }
             Answer::Fresh("needs_confirmation") => {
+                // The newest token of the model; a call that is repeated through a crash may be given two for it.
+                self.tokens.truncate(world.tokens.len().saturating_sub(1));
                 self.tokens.push(at("/confirm/token").ok_or("has no token")?);
             }
             Answer::Fresh(_) | Answer::Refused(_) | Answer::Again(_) => {}
