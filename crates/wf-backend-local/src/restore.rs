@@ -273,6 +273,10 @@ fn moved(path: &Path, source: std::io::Error) -> RestoreError {
     RestoreError::Move { path: path.to_owned(), source }
 }
 
+/// What SQLite may have left beside a database: its log, the index of that, and the journal of a time before it had a
+/// log, which is when it was created.
+const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+
 /// Puts `made` in the place of the store. Answers where the old one is kept.
 fn swap(made: &LocalConfig, config: &LocalConfig) -> Result<Option<PathBuf>, RestoreError> {
     let here = &config.path;
@@ -280,8 +284,8 @@ fn swap(made: &LocalConfig, config: &LocalConfig) -> Result<Option<PathBuf>, Res
         Ok(_) => Some(set_aside(config)?),
         Err(_) => None,
     };
-    // A log of another database must never lie beside this one: SQLite would play it back.
-    for stray in [config.wal_path(), config.shm_path()] {
+    // A log or a journal of another database must never lie beside this one: SQLite would play it back.
+    for stray in BESIDE.map(|suffix| beside(here, suffix)) {
         match std::fs::remove_file(&stray) {
             Ok(()) => {}
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
@@ -298,7 +302,7 @@ fn swap(made: &LocalConfig, config: &LocalConfig) -> Result<Option<PathBuf>, Res
 
 /// Gives the old database a second name, so that the new one can take its place in one step.
 ///
-/// If its log cannot be carried over into it (it may be damaged; that may be why there is a restore), its three files
+/// If its log cannot be carried over into it (it may be damaged; that may be why there is a restore), all of its files
 /// get other names, the database first: a crash in between leaves no database, never one without its log.
 fn set_aside(config: &LocalConfig) -> Result<PathBuf, RestoreError> {
     let kept = free_name(&config.path);
@@ -306,7 +310,7 @@ fn set_aside(config: &LocalConfig) -> Result<PathBuf, RestoreError> {
     if whole && std::fs::hard_link(&config.path, &kept).is_ok() {
         return Ok(kept);
     }
-    for suffix in ["", "-wal", "-shm"] {
+    for suffix in [""].into_iter().chain(BESIDE) {
         let old = beside(&config.path, suffix);
         match rename_new(&old, &beside(&kept, suffix)) {
             Ok(()) => {}

@@ -1,6 +1,6 @@
 //! Going back in time, and what must not come back with it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use wf_backend_local::{FENCES_RAISED_BY, LocalStore, RestoreError, restamp, restore};
@@ -138,9 +138,16 @@ async fn damaged_store_is_replaced_and_kept() {
     let path = dir.path().join("store.db");
     let garbage = b"overwritten ".repeat(1_000);
     std::fs::write(&path, &garbage).unwrap();
-    std::fs::write(dir.path().join("store.db-wal"), b"a log of something else").unwrap();
-    let report = restore(&copy, &config(&path)).await.unwrap();
-    assert_eq!(std::fs::read(report.kept.unwrap()).unwrap(), garbage);
+    let beside = |path: &Path, suffix| PathBuf::from(format!("{}{suffix}", path.display()));
+    std::fs::write(beside(&path, "-wal"), b"a log of something else").unwrap();
+    // One that can be neither played back nor opened, so that it is still there when the old file is set aside.
+    std::fs::create_dir(beside(&path, "-journal")).unwrap();
+    let kept = restore(&copy, &config(&path)).await.unwrap().kept.unwrap();
+    assert_eq!(std::fs::read(&kept).unwrap(), garbage);
+    for suffix in ["-wal", "-journal"] {
+        assert!(!beside(&path, suffix).exists(), "{suffix} would be played back");
+        assert!(beside(&kept, suffix).exists(), "{suffix} is kept");
+    }
     let store = LocalStore::open_existing(config(&path)).await.unwrap();
     assert!(is_there(&store, &start(1).build()).await);
 }
