@@ -108,22 +108,47 @@ impl Caller {
         said
     }
 
-    /// Settles what was set aside: each within so many attempts. Answers the calls that stay open.
+    /// Settles what was set aside: each within so many attempts. Answers the calls that stay open. Nobody goes on with
+    /// those workflows, and an actor may have a hundred open ones, so they are given up.
     pub(super) async fn settle(&mut self, tries: u32) -> Vec<String> {
         let mut open = Vec::new();
         for call in std::mem::take(&mut self.aside) {
-            let mut said = Said::Shed;
-            for _ in 0..tries {
-                said = self.send(&call).await.0;
-                if said == Said::Done {
-                    break;
+            match self.insist(&call, tries).await {
+                Ok(view) => {
+                    let mut end = self.giving_up(&view);
+                    // Asked first whether that is meant.
+                    let asked = self.send(&end).await.1;
+                    let token = asked.as_ref().and_then(|asked| asked.pointer("/confirm/token"));
+                    end.arguments.extend(token.map(|t| ("confirm_token".to_owned(), t.clone())));
+                    if let Err(said) = self.insist(&end, tries).await {
+                        open.push(format!("giving up after call {}: {said:?}", call.number));
+                    }
                 }
-            }
-            if said != Said::Done {
-                open.push(format!("call {} of {}: {said:?}", call.number, call.tool));
+                Err(said) => open.push(format!("call {} of {}: {said:?}", call.number, call.tool)),
             }
         }
         open
+    }
+
+    /// Sends a call until it is done, at most so often; the result, or what was said last.
+    async fn insist(&mut self, call: &Call, tries: u32) -> Result<Value, Said> {
+        let mut last = Said::Shed;
+        for _ in 0..tries {
+            match self.send(call).await {
+                (Said::Done, Some(result)) => return Ok(result),
+                (said, _) => last = said,
+            }
+        }
+        Err(last)
+    }
+
+    fn giving_up(&self, view: &Value) -> Call {
+        let number = self.recorder.next_call();
+        let id = view.pointer("/workflow/id").cloned().unwrap_or_default();
+        let arguments = json!({
+            "workflow_id": id, "result": "abandoned", "idempotency_key": key(self.number, number),
+        });
+        Call { number, tool: "finish_workflow", arguments: object(arguments) }
     }
 
     /// The body of the call in hand and its record, for a case that sends it in its own way.

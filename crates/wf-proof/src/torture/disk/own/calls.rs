@@ -1,12 +1,12 @@
 //! What callers do: they go away in the middle of a call, they send one call fifty times at once.
 
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::Value;
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use wf_testkit::audit::history::Outcome;
 
@@ -37,8 +37,8 @@ pub(in super::super) fn hang_up<'a>(scene: &'a mut Scene, draw: &'a Draw) -> Run
             };
             let wait = Duration::from_micros(random.random_range(0..4_000));
             let sent = async {
-                let mut stream = TcpStream::connect(address).await?;
-                stream.write_all(request.get(..part).unwrap_or_default()).await?;
+                let mut stream = TcpStream::connect(address)?;
+                stream.write_all(request.get(..part).unwrap_or_default())?;
                 // When the caller goes is the experiment.
                 tokio::time::sleep(wait).await;
                 Ok(())

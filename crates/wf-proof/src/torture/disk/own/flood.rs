@@ -135,7 +135,7 @@ impl Tally {
             waits.len(),
             median.as_millis(),
         ));
-        if waits.len() < 200 {
+        if waits.len() < 50 {
             scene.wrong(format!("only {} calls were kept out", waits.len()));
         }
         if median > AT_ONCE {
