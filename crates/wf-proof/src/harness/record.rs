@@ -64,7 +64,7 @@ pub fn write(path: &Path, attempts: &[Attempt]) -> Result<(), Fault> {
     file.flush().map_err(wrong)
 }
 
-/// Reads what [`write`] wrote.
+/// Reads what [`write()`] wrote.
 ///
 /// # Errors
 /// When the file cannot be read or a line is no attempt.
