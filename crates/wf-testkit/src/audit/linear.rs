@@ -1,7 +1,7 @@
 //! One order of all calls that explains every answer and agrees with real time: per workflow and per asset.
 //!
 //! Two checks. [`order`] is cheap and looks at histories of any length: revisions and fences number the commits, so what
-//! was over before something else was sent must have the lower number. [`search`] needs no numbers: it looks for an order
+//! was over before something else was sent must have the lower number. [`mod@search`] needs no numbers: it looks for an order
 //! in which a small sequential machine gives the same answers, and so also finds two callers that both got a lock under
 //! numbers that look well. What nobody knows is settled by the store: a call without an answer happened when its commit
 //! is there, any time after it was sent.
