@@ -15,7 +15,7 @@ use wf_core::ports::ReadError;
 
 use crate::codec::decode::{Columns, Read};
 use crate::connection;
-use crate::fault::{Cause, Failure, Trouble, is_interrupted, read_error};
+use crate::fault::{Cause, Failure, Trouble, is_interrupted};
 use crate::shared::Shared;
 use crate::threads::{self, Ended};
 use queue::{Queue, Refused};
@@ -28,7 +28,7 @@ const INSTRUCTIONS: i32 = 10_000;
 
 /// A read, with the one who waits for it. Gets a connection, or why there is none; answers whether the connection may
 /// be used again.
-type Work = Box<dyn FnOnce(Result<&Connection, Cause>) -> bool + Send>;
+type Work = Box<dyn FnOnce(Result<&Connection, Failure>) -> bool + Send>;
 
 /// The connections that read.
 pub(crate) struct Readers {
@@ -81,23 +81,29 @@ impl Readers {
         decode: impl Fn(&mut Columns<'_>) -> Read<T> + Send + 'static,
     ) -> Result<Vec<T>, ReadError> {
         let trouble = |trouble| Failure::NotApplied(trouble).into_read_error();
-        if !self.shared.footprint.was_unchanged_lately() {
-            return Err(trouble(Trouble::Replaced));
-        }
         let ms = self.shared.config.read_timeout_ms;
         let deadline = Instant::now() + Duration::from_millis(ms);
         let (reply, answer) = oneshot::channel();
-        let work = Box::new(move |conn: Result<&Connection, Cause>| {
-            if reply.is_closed() {
-                return conn.is_ok();
-            }
-            let rows = conn.and_then(|conn| {
-                conn.progress_handler(INSTRUCTIONS, Some(move || Instant::now() >= deadline))?;
-                connection::rows(conn, sql, arguments, decode)
-            });
+        let work = Box::new(move |conn: Result<&Connection, Failure>| {
+            let conn = match conn {
+                Ok(_) if reply.is_closed() => return true,
+                Ok(conn) => conn,
+                Err(failure) => {
+                    // Who asked may have given up, here and below.
+                    let _ = reply.send(Err(failure));
+                    return false;
+                }
+            };
+            let rows =
+                until(deadline, conn).and_then(|()| connection::rows(conn, sql, arguments, decode));
             let is_sound = !matches!(rows, Err(Cause::Sqlite(_)));
-            // Who asked may have given up.
-            let _ = reply.send(rows);
+            let _ = reply.send(rows.map_err(|cause| {
+                if is_interrupted(&cause) {
+                    Failure::NotApplied(Trouble::Slow { ms })
+                } else {
+                    Failure::before_commit(cause)
+                }
+            }));
             is_sound
         });
         self.queue.push(work).map_err(|refused| {
@@ -107,8 +113,7 @@ impl Readers {
             })
         })?;
         match tokio::time::timeout_at(deadline.into(), answer).await {
-            Ok(Ok(Err(cause))) if is_interrupted(&cause) => Err(trouble(Trouble::Slow { ms })),
-            Ok(Ok(rows)) => rows.map_err(read_error),
+            Ok(Ok(rows)) => rows.map_err(Failure::into_read_error),
             Ok(Err(_)) => Err(trouble(Trouble::ReaderLost)),
             Err(_) => Err(trouble(Trouble::Slow { ms })),
         }
@@ -124,19 +129,24 @@ impl Readers {
     }
 }
 
+/// Makes SQLite stop what it does on the connection after `deadline`.
+fn until(deadline: Instant, conn: &Connection) -> Result<(), Cause> {
+    Ok(conn.progress_handler(INSTRUCTIONS, Some(move || Instant::now() >= deadline))?)
+}
+
 /// What a thread does: one read after the other, on one connection for as long as nothing happens to it.
 fn work(shared: &Shared, queue: &Queue<Work>, mut conn: Option<Connection>) {
     threads::until_it_returns(
         || {
             while let Some(work) = queue.next() {
                 let ready = match conn.take() {
-                    Some(conn) => Ok(conn),
-                    None => open(shared),
+                    Some(conn) if shared.footprint.was_unchanged_lately() => Ok(conn),
+                    Some(_) | None => open(shared),
                 };
                 match ready {
                     Ok(ready) => conn = work(Ok(&ready)).then_some(ready),
-                    Err(cause) => {
-                        work(Err(cause));
+                    Err(failure) => {
+                        work(Err(failure));
                     }
                 }
             }
@@ -152,11 +162,11 @@ fn work(shared: &Shared, queue: &Queue<Work>, mut conn: Option<Connection>) {
 
 /// Another connection. To files that were replaced it would be one to another store: they are not touched, and if that
 /// happened just now it is not used.
-fn open(shared: &Shared) -> Result<Connection, Cause> {
-    let replaced = || Cause::Unfit(Trouble::Replaced.to_string());
+fn open(shared: &Shared) -> Result<Connection, Failure> {
+    let replaced = Failure::NotApplied(Trouble::Replaced);
     if !shared.footprint.is_unchanged() {
-        return Err(replaced());
+        return Err(replaced);
     }
-    let conn = connection::reading(&shared.config)?;
-    if shared.footprint.is_unchanged() { Ok(conn) } else { Err(replaced()) }
+    let conn = connection::reading(&shared.config).map_err(Failure::before_commit)?;
+    if shared.footprint.is_unchanged() { Ok(conn) } else { Err(replaced) }
 }
