@@ -1,6 +1,6 @@
 //! Reads: each is one statement with a limit, run by [`Readers::rows`]. One file per subject.
 //!
-//! SQL that runs in a call of a tool is listed in [`HOT`], whose plans a test looks at.
+//! SQL that runs in a call of a tool is listed in `HOT`, whose plans a test looks at.
 //!
 //! [`Readers::rows`]: crate::readers::Readers::rows
 

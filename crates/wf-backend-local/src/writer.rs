@@ -14,7 +14,7 @@
 //! - Callers only hold the receiving end of an answer; when they go away nothing is cancelled.
 //!
 //! Files: [`job`] (what waits in the queue), [`judge`] (conditions, pure), [`sheet`] and [`statements`] (set-based SQL),
-//! [`apply`] and [`write`] (a batch of commits), [`tasks`] (all other writes).
+//! [`apply`] and [`mod@write`] (a batch of commits), [`tasks`] (all other writes).
 
 pub(crate) mod apply;
 pub(crate) mod job;
