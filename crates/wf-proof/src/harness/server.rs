@@ -13,6 +13,9 @@ use crate::fault::Fault;
 /// How long a start or an end may take before the run gives up.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Exit code of `wf-cli` for "unavailable, try again".
+const UNAVAILABLE: i32 = 3;
+
 /// How to start a server.
 #[derive(Debug, Clone)]
 pub struct Launch {
@@ -86,20 +89,33 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it and waits until it says where it listens, which is when it answers.
+    /// Starts it and waits until it says where it listens, which is when it answers. A start that ends with "unavailable,
+    /// try again" (another server holds the file while its disk is slow) is tried again, as a supervisor would.
     ///
     /// # Errors
     /// When it cannot be started, ends by itself or stays silent.
     pub fn start(launch: &Launch) -> Result<Self, Fault> {
-        let (mut child, output) = Self::spawn(launch)?;
         let end = Instant::now() + PATIENCE;
         loop {
-            let said = read(&output);
-            if let Some(address) = address_in(&said) {
-                return Ok(Self { child, address, output });
+            if let Some(server) = Self::start_once(launch, end)? {
+                return Ok(server);
+            }
+        }
+    }
+
+    /// One start; `None` when it may be tried again.
+    fn start_once(launch: &Launch, end: Instant) -> Result<Option<Self>, Fault> {
+        let (mut child, output) = Self::spawn(launch)?;
+        loop {
+            if let Some(address) = address_in(&read(&output)) {
+                return Ok(Some(Self { child, address, output }));
             }
             let ended = child.try_wait().map_err(Fault::io("waiting for the server"))?;
-            if ended.is_some() || Instant::now() > end {
+            let is_over = Instant::now() > end;
+            if !is_over && ended.is_some_and(|status| status.code() == Some(UNAVAILABLE)) {
+                return Ok(None);
+            }
+            if ended.is_some() || is_over {
                 let _ = child.kill();
                 let _ = child.wait();
                 let what = match ended {
