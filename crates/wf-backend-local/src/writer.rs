@@ -195,7 +195,7 @@ impl<'a> Writer<'a> {
 
     fn transact(&mut self, conn: &mut Connection, jobs: &[Job]) -> Result<Vec<Answer>, Failure> {
         #[cfg(test)]
-        self.shared.sabotage.before(conn);
+        self.shared.sabotage.before(conn, jobs);
         failpoint::hit(failpoint::BEGIN_BEFORE).map_err(Failure::before_commit)?;
         let tx = immediate(conn).map_err(Failure::before_commit)?;
         failpoint::hit(failpoint::BEGIN_AFTER).map_err(Failure::before_commit)?;

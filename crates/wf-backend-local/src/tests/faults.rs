@@ -17,7 +17,7 @@ async fn a_connection_whose_commit_failed_fails_for_ever() {
     let store = open(&dir).await;
     let mut conn = connection::open_writing(store.config()).unwrap();
     store.shared().sabotage.push(Fault::CommitFails);
-    store.shared().sabotage.before(&conn);
+    store.shared().sabotage.before(&conn, &[]);
     for _ in 0..3 {
         let tx = connection::immediate(&mut conn).expect("SQLite has rolled back");
         tx.execute("UPDATE store SET probe = 1", ()).unwrap();
