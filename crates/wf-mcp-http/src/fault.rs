@@ -29,6 +29,8 @@ pub(crate) enum Fault {
     OriginForbidden,
     /// No valid credentials.
     Unauthorized,
+    /// Credentials sent in a way that is refused whatever they are (RFC 6750 section 3.1), with what to do instead.
+    Credentials(&'static str),
     /// No such path.
     NotFound,
     /// The path knows other methods.
@@ -93,6 +95,7 @@ impl Fault {
                 "pages of this origin may not call; add it to server.allowed_origins",
             ),
             Self::Unauthorized => return (S::UNAUTHORIZED, "unauthorized", Cow::Borrowed("")),
+            Self::Credentials(sentence) => (S::BAD_REQUEST, "invalid_request", *sentence),
             Self::NotFound => (S::NOT_FOUND, "not_found", "MCP is at POST /mcp"),
             Self::MethodNotAllowed { .. } => (
                 S::METHOD_NOT_ALLOWED,
@@ -172,6 +175,7 @@ impl Fault {
             Self::HostForbidden
             | Self::OriginForbidden
             | Self::Unauthorized
+            | Self::Credentials(_)
             | Self::NotFound
             | Self::NotAcceptable
             | Self::ContentType

@@ -30,7 +30,7 @@ mod telemetry;
 mod tools;
 mod wire;
 
-pub use auth::{Authenticator, Unauthenticated};
+pub use auth::{Authenticator, Caller, Refusal, ServiceCaller};
 pub use config::HttpConfig;
 pub use probes::Probes;
 pub use server::{Drained, ServeError, Server};

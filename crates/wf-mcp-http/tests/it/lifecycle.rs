@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use wf_core::models::{Actor, Principal};
-use wf_mcp_http::{Authenticator, Drained, Unauthenticated};
+use wf_mcp_http::{Authenticator, Caller, Drained, Refusal};
 
 use crate::client::{call, receive};
 use crate::world::{Steady, World, within};
@@ -126,17 +126,15 @@ struct ByName;
 
 #[async_trait]
 impl Authenticator for ByName {
-    async fn authenticate(
-        &self,
-        head: &http::request::Parts,
-    ) -> Result<Principal, Unauthenticated> {
+    async fn authenticate(&self, head: &http::request::Parts) -> Result<Caller, Refusal> {
         let value = head.headers.get("authorization").and_then(|v| v.to_str().ok());
         match value.and_then(|v| v.strip_prefix("Bearer ")) {
             Some("panics") => panic!("a planted bug"),
             Some(name) => {
-                Ok(Principal { actor: Actor::User(name.to_owned()), ..Principal::local() })
+                let actor = Actor::User(name.to_owned());
+                Ok(Caller::User(Arc::new(Principal { actor, ..Principal::local() })))
             }
-            None => Err(Unauthenticated),
+            None => Err(Refusal::Unauthenticated),
         }
     }
 }
