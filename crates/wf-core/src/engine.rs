@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::access::Visibility;
 use crate::errors::ErrorCode;
 use crate::limits::CANDIDATES_SHOWN_MAX;
 use crate::models::{Digest, Locale};
@@ -63,6 +64,8 @@ pub struct Settings {
     pub timezone: String,
     /// How long a ledger row outlives its completed workflow, in milliseconds.
     pub retention_ms: i64,
+    /// Which workflows of their tenant callers see (`auth.visibility`).
+    pub visibility: Visibility,
 }
 
 /// Executes calls over the ports. Shared by all calls of a server.

@@ -8,11 +8,12 @@
 //! ```
 //!
 //! Modules in reading order: [`models`] (passive data), [`errors`], [`state_machine`] (decide, evolve), [`policy`] and
-//! [`ports`], [`locks`], [`redaction`], [`view`] (the result object and the words), [`limits`], [`engine`].
+//! [`ports`], [`locks`], [`access`] (who may do what), [`redaction`], [`view`] (the result object and the words), [`limits`], [`engine`].
 //!
 //! Nothing here reads a clock, the environment, files, sockets or randomness: time and ids come through
 //! [`ports::ambient`], and only the engine touches those.
 
+pub mod access;
 pub mod engine;
 pub mod errors;
 pub mod limits;

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use wf_backend_local::{LocalConfig, LocalStore};
+use wf_core::access::Visibility;
 use wf_core::engine::{Engine, EngineParts, Policies, Settings};
 use wf_core::models::{Locale, Timestamp, Workflow};
 use wf_core::ports::{
@@ -55,6 +56,7 @@ impl Site {
                 locale: Locale::default(),
                 timezone: "UTC".to_owned(),
                 retention_ms: RETENTION_MS,
+                visibility: Visibility::default(),
             },
         };
         let engine = Engine::open(parts).await?;

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::access;
 use crate::models::Principal;
 use crate::policy::{Accepted, Judgement, Offered};
 use crate::state_machine::{Outcome, Rejection};
@@ -9,7 +10,6 @@ use crate::view::{Ask, Done, Frame, Saying};
 
 use super::Engine;
 use super::call::{CallMeta, CheckValue, Reply};
-use super::status::may_read;
 
 impl Engine {
     /// Answers `check_value`: what recording the value would say. Nothing is recorded.
@@ -31,7 +31,7 @@ impl Engine {
         query: &CheckValue,
         meta: &CallMeta,
     ) -> Result<Reply, Rejection> {
-        may_read(principal)?;
+        access::may_read(principal)?;
         let workflow =
             self.workflow(principal, &query.workflow_id).await?.ok_or_else(Rejection::not_found)?;
         let policy = self.pinned(&workflow).await?.ok_or_else(Rejection::definition_unknown)?;

@@ -2,11 +2,11 @@
 
 use serde_json::Map;
 
+use crate::access;
 use crate::errors::ErrorCode;
 use crate::limits::DECIDE_ATTEMPTS_MAX;
-use crate::models::{Actor, Principal};
+use crate::models::Principal;
 use crate::state_machine::Rejection;
-use crate::view::Rule;
 
 use super::Engine;
 use super::attempt::{Attempt, Attempting};
@@ -86,35 +86,16 @@ impl Engine {
     }
 }
 
-/// What the caller's scopes must allow before anything is looked up.
+/// What the caller's scopes must allow before anything is looked up: a replay, too, is not for a caller who lost them.
 fn scope(principal: &Principal, request: &Request) -> Result<(), Rejection> {
-    let missing = |name: &str, saying: Rule| {
-        Rejection::new(ErrorCode::NotAllowed, format!("the scope {name} is needed"), saying)
-            .with("scope", name)
-    };
     match request {
-        Request::ResolveBlock { .. } if !principal.scopes.supervise => {
-            Err(missing("workflow:supervise", Rule::SupervisorNeeded))
-        }
-        Request::ReleaseLock { .. } => match principal.actor {
-            Actor::Cli(_) => Ok(()),
-            Actor::User(_) | Actor::System(_) if principal.scopes.supervise => Ok(()),
-            Actor::User(_) | Actor::System(_) => {
-                Err(missing("workflow:supervise", Rule::SupervisorNeeded))
-            }
-        },
+        Request::ResolveBlock { .. } => access::may_supervise(principal),
+        Request::ReleaseLock { .. } => access::may_release(principal),
         Request::Start { .. }
         | Request::SubmitStep { .. }
         | Request::CorrectStep { .. }
         | Request::SkipStep { .. }
         | Request::ReportProblem { .. }
-        | Request::ResolveBlock { .. }
-        | Request::Finish { .. } => {
-            if principal.scopes.may_write() {
-                Ok(())
-            } else {
-                Err(missing("workflow:write", Rule::NotAllowed))
-            }
-        }
+        | Request::Finish { .. } => access::may_write(principal),
     }
 }

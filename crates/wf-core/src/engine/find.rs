@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Map;
 
+use crate::access;
 use crate::limits::OPEN_WORKFLOWS_MAX;
 use crate::models::{AssetId, Principal, Text, Workflow};
 use crate::policy::DomainPolicyPort;
@@ -13,7 +14,7 @@ use crate::view::shape::{self, Candidate};
 use crate::view::{Saying, Stand};
 
 use super::call::{CallMeta, FindScope, FindWork, Reply};
-use super::{Engine, candidate_parts, status, unreadable};
+use super::{Engine, candidate_parts, unreadable};
 
 /// What was found, best first.
 #[derive(Default)]
@@ -42,7 +43,7 @@ impl Engine {
         query: &FindWork,
         meta: &CallMeta,
     ) -> Result<Reply, Rejection> {
-        status::may_read(principal)?;
+        access::may_read(principal)?;
         let assets = query.asset_id.as_deref().map(|raw| self.asset_ids(raw));
         let mut found = self.everything(principal, query.scope).await?;
         if let (Some(ids), Some(raw)) = (&assets, &query.asset_id) {

@@ -2,14 +2,14 @@
 
 use serde_json::Map;
 
-use crate::errors::ErrorCode;
+use crate::access;
 use crate::limits::{HISTORY_SHOWN_MAX, OPEN_WORKFLOWS_MAX};
 use crate::models::{AssetId, Principal, ResultId, Workflow, WorkflowId};
 use crate::policy::DomainPolicyPort;
 use crate::ports::{LoadQuery, Recent, Snapshot};
 use crate::state_machine::{Outcome, Rejection};
 use crate::view::shape::{self, Candidate};
-use crate::view::{Ask, Fault, Frame, Outlook, Rule, Saying, Stand, next};
+use crate::view::{Ask, Fault, Frame, Outlook, Saying, Stand, next};
 
 use super::call::{CallMeta, Detail, GetStatus, Reply};
 use super::{Engine, candidate_parts, unreadable};
@@ -34,7 +34,7 @@ impl Engine {
         query: &GetStatus,
         meta: &CallMeta,
     ) -> Result<Reply, Rejection> {
-        may_read(principal)?;
+        access::may_read(principal)?;
         if let Some(id) = &query.workflow_id {
             let workflow = self.workflow(principal, id).await?.ok_or_else(Rejection::not_found)?;
             return self.shown(&workflow, query.detail, meta).await;
@@ -235,19 +235,6 @@ impl Engine {
             .await
             .map_err(|error| unreadable(&error))
     }
-}
-
-/// Reading needs the scope.
-pub(super) fn may_read(principal: &Principal) -> Result<(), Rejection> {
-    if principal.scopes.may_read() {
-        return Ok(());
-    }
-    Err(Rejection::new(
-        ErrorCode::NotAllowed,
-        "the scope workflow:read is needed",
-        Rule::NotAllowed,
-    )
-    .with("scope", "workflow:read"))
 }
 
 /// What was finished last, in words.

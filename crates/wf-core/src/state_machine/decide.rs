@@ -14,6 +14,7 @@ mod start;
 mod submit;
 mod value;
 
+use crate::access;
 use crate::models::{Actor, Phase, Workflow};
 
 use super::command::{Command, CommandKind, Facts};
@@ -56,7 +57,7 @@ pub fn decide(
             problem::decide(workflow, command, &report, facts)
         }
         CommandKind::ResolveBlock { block_id, decision, comment } => {
-            guard::supervisor(by)?;
+            access::may_supervise(by)?;
             let request = resolve::Resolve { block_id, decision, comment };
             resolve::decide(workflow, command, &request, facts)
         }

@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use wf_core::access::Visibility;
 use wf_core::engine::{Engine, EngineParts, Policies, Settings};
 use wf_core::models::Locale;
 use wf_core::ports::StorageBackendPort;
@@ -130,6 +131,7 @@ async fn engine(store: Arc<dyn StorageBackendPort>) -> Engine {
             locale: Locale::default(),
             timezone: "UTC".to_owned(),
             retention_ms: 30 * 24 * 60 * 60 * 1_000,
+            visibility: Visibility::default(),
         },
     };
     Engine::open(parts).await.expect("opens")

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use wf_core::access::Visibility;
 use wf_core::engine::{
     Call, CallMeta, CheckValue, Detail, Engine, EngineParts, FindScope, FindWork, GetStatus,
     Policies, Reply, Request, Settings,
@@ -157,6 +158,7 @@ impl Bench {
                 locale: Locale::default(),
                 timezone: "UTC".to_owned(),
                 retention_ms: RETENTION_MS,
+                visibility: Visibility::default(),
             },
         };
         let engine = Engine::open(parts).await.unwrap();

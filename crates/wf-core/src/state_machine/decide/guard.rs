@@ -31,19 +31,6 @@ pub(super) fn owner(workflow: &Workflow, by: &Principal) -> Result<(), Rejection
     .with("owner", shape::person(&workflow.owner)))
 }
 
-/// The caller supervises.
-pub(super) fn supervisor(by: &Principal) -> Result<(), Rejection> {
-    if by.scopes.supervise {
-        return Ok(());
-    }
-    Err(Rejection::new(
-        ErrorCode::NotAllowed,
-        "the scope workflow:supervise is needed",
-        Rule::SupervisorNeeded,
-    )
-    .with("scope", "workflow:supervise"))
-}
-
 /// The command does not apply in this phase.
 pub(super) fn wrong_state(workflow: &Workflow, command: &Command) -> Rejection {
     Rejection::new(

@@ -1,7 +1,8 @@
 //! `release_lock`: the last resort of an operator or a supervisor, with a reason.
 
+use crate::access;
 use crate::locks::LockChange;
-use crate::models::{Actor, AssetId, Phase, Principal, Workflow};
+use crate::models::{AssetId, Phase, Workflow};
 
 use super::super::command::{Command, Facts};
 use super::super::decision::{Draft, Outcome, Rejection, Verdict};
@@ -15,7 +16,7 @@ pub(super) fn decide(
     reason: &str,
     facts: &Facts<'_>,
 ) -> Result<Verdict, Rejection> {
-    operator(&command.principal)?;
+    access::may_release(&command.principal)?;
     match workflow.phase {
         Phase::Created | Phase::Running | Phase::Blocked => {}
         Phase::Completed => return Err(guard::wrong_state(workflow, command)),
@@ -33,11 +34,4 @@ pub(super) fn decide(
     });
     let release = LockChange::Release { asset_id: asset_id.clone(), fence: asset.fence };
     Ok(commit(Outcome::View, vec![draft], vec![release]))
-}
-
-fn operator(by: &Principal) -> Result<(), Rejection> {
-    match by.actor {
-        Actor::Cli(_) => Ok(()),
-        Actor::User(_) | Actor::System(_) => guard::supervisor(by),
-    }
 }

@@ -1,5 +1,6 @@
 //! `skip_step`: the policy allows it, with a reason it knows.
 
+use crate::access;
 use crate::errors::ErrorCode;
 use crate::models::{Phase, ReasonCode, StepId, Workflow};
 use crate::policy::SkipRule;
@@ -41,7 +42,7 @@ pub(super) fn decide(
             ));
         }
         SkipRule::Supervisor => {
-            guard::supervisor(&command.principal)?;
+            access::may_supervise(&command.principal)?;
             Some(guard::required_reason(request.reason_code, facts.policy)?)
         }
         SkipRule::Reason => Some(guard::required_reason(request.reason_code, facts.policy)?),
