@@ -5,9 +5,12 @@
 //! codes of the core, which are results of tools ([`carried_as_result`]).
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::header::{
+    ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use http::{Response as HttpResponse, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Map, Value, json};
@@ -28,7 +31,20 @@ pub(crate) enum Fault {
     /// A browser's page of a foreign origin.
     OriginForbidden,
     /// No valid credentials.
-    Unauthorized,
+    Unauthorized {
+        /// For `WWW-Authenticate`, on the paths that have one.
+        challenge: Option<HeaderValue>,
+    },
+    /// Valid credentials that do not reach.
+    InsufficientScope {
+        /// For `WWW-Authenticate`, on the paths that have one.
+        challenge: Option<HeaderValue>,
+    },
+    /// No credentials can be judged, for want of the issuer's keys.
+    KeysUnavailable {
+        /// When to ask again.
+        after: Duration,
+    },
     /// Credentials sent in a way that is refused whatever they are (RFC 6750 section 3.1), with what to do instead.
     Credentials(&'static str),
     /// No such path.
@@ -94,7 +110,17 @@ impl Fault {
                 "origin_forbidden",
                 "pages of this origin may not call; add it to server.allowed_origins",
             ),
-            Self::Unauthorized => return (S::UNAUTHORIZED, "unauthorized", Cow::Borrowed("")),
+            Self::Unauthorized { .. } => {
+                return (S::UNAUTHORIZED, "unauthorized", Cow::Borrowed(""));
+            }
+            Self::InsufficientScope { .. } => {
+                (S::FORBIDDEN, "insufficient_scope", "the token does not allow this")
+            }
+            Self::KeysUnavailable { .. } => (
+                S::SERVICE_UNAVAILABLE,
+                "keys_unavailable",
+                "tokens cannot be checked at the moment; send the same request again",
+            ),
             Self::Credentials(sentence) => (S::BAD_REQUEST, "invalid_request", *sentence),
             Self::NotFound => (S::NOT_FOUND, "not_found", "MCP is at POST /mcp"),
             Self::MethodNotAllowed { .. } => (
@@ -161,6 +187,14 @@ impl Fault {
             Self::MethodNotAllowed { allow } => {
                 headers.insert(ALLOW, HeaderValue::from_static(allow));
             }
+            Self::Unauthorized { challenge } | Self::InsufficientScope { challenge } => {
+                if let Some(value) = challenge {
+                    headers.insert(WWW_AUTHENTICATE, value);
+                }
+            }
+            Self::KeysUnavailable { after } => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(after.as_secs().max(1)));
+            }
             Self::Overloaded | Self::NotReady { .. } | Self::Timeout => {
                 headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
             }
@@ -174,7 +208,6 @@ impl Fault {
             }
             Self::HostForbidden
             | Self::OriginForbidden
-            | Self::Unauthorized
             | Self::Credentials(_)
             | Self::NotFound
             | Self::NotAcceptable

@@ -1,7 +1,7 @@
 //! What stands between HTTP and rmcp: reads and checks a `POST /mcp`, and mends what rmcp does not do as we want.
 //!
 //! rmcp answers the protocol; before it, this file: labels (406, 415), the body with its limit and deadline (408, 413),
-//! the strict reading (-32700, -32600), the revision (-32022, -32020). After it: nothing but JSON leaves.
+//! the strict reading (-32700, -32600), what the caller may ask (401, 403), the revision (-32022, -32020). After it: nothing but JSON leaves.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use tower::Service;
 use wf_core::engine::Engine;
 
+use crate::access::Visitor;
 use crate::body;
 use crate::config::HttpConfig;
 use crate::exchange::{Deadlines, Request, RequestId, RequestSpan, Response};
@@ -94,6 +95,9 @@ impl Front {
         request: envelope::Request,
         bytes: Bytes,
     ) -> Result<Response, Fault> {
+        if let Some(visitor) = head.extensions.get::<Visitor>() {
+            visitor.admit(&request)?;
+        }
         if let Some(RequestSpan(span)) = head.extensions.get::<RequestSpan>() {
             // Only methods that MCP knows: the name comes from the client.
             span.record("method", known_method(&request.method));

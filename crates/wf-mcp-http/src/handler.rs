@@ -22,10 +22,12 @@ use wf_core::engine::{CallMeta, Engine, Reply};
 use wf_core::models::Principal;
 use wf_core::state_machine::Rejection;
 
+use crate::access::Visitor;
+use crate::auth;
 use crate::exchange::{Deadlines, InFlight, RequestId, RequestSpan};
 use crate::failpoint;
 use crate::telemetry;
-use crate::tools::{self, LISTED, Spec, VERSIONS};
+use crate::tools::{self, LISTED, Spec, TOOLS, VERSIONS};
 use crate::wire::arguments::{self, Asked};
 use crate::wire::envelope::Arguments;
 use crate::wire::{meta, result};
@@ -53,11 +55,14 @@ struct Caller {
 }
 
 impl Caller {
-    /// Takes it out of the extensions; the layers put all of it there.
+    /// Takes it out of the extensions; the layers put all of it there, and let only persons call.
     fn of(parts: &Parts) -> Option<Self> {
         let extensions = &parts.extensions;
         Some(Self {
-            principal: extensions.get::<Arc<Principal>>().cloned()?,
+            principal: match &extensions.get::<Visitor>()?.caller {
+                auth::Caller::User(principal) => Arc::clone(principal),
+                auth::Caller::Service(_) => return None,
+            },
             request_id: extensions.get::<RequestId>().cloned()?,
             span: extensions.get::<RequestSpan>().map(|s| s.0.clone())?,
             deadlines: extensions.get::<Deadlines>().copied()?,
@@ -214,7 +219,13 @@ impl ServerHandler for Handler {
         if request.is_some_and(|params| params.cursor.is_some()) {
             return Err(ErrorData::invalid_params("there is only one page", None));
         }
-        let listed = ListToolsResult::with_all_items(LISTED.clone());
+        let parts = context.extensions.get::<Parts>();
+        let Some(visitor) = parts.and_then(|parts| parts.extensions.get::<Visitor>()) else {
+            return Err(ErrorData::internal_error("the request lost its parts", None));
+        };
+        let all = TOOLS.iter().zip(LISTED.iter());
+        let own = all.filter(|(spec, _)| visitor.lists(spec)).map(|(_, tool)| tool.clone());
+        let listed = ListToolsResult::with_all_items(own.collect());
         Ok(if is_modern(&context) {
             listed.with_ttl_ms(TTL_MS).with_cache_scope(CacheScope::Private)
         } else {

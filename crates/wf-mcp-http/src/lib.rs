@@ -5,16 +5,19 @@
 //! ```
 //!
 //! Modules in reading order: [`config`] and [`server`] (what `wf-cli` calls), `accept` and `guard` (connections),
-//! `stack` (the order of the layers) and `layers` (each of them), `routes`, `wire` (bytes to typed calls and back),
+//! `stack` (the order of the layers) and `layers` (each of them), `routes`, [`entrance`] and `access` (what a path tells
+//! and whom it lets in), `wire` (bytes to typed calls and back),
 //! `handler` (rmcp's view of us), `tools` (the tool table and schemas), `fault` (the only map from errors to HTTP and
 //! JSON-RPC), `telemetry`.
 //!
 //! This crate names no backend and no procedure. It reads no environment and no files.
 
 mod accept;
+mod access;
 pub mod auth;
 mod body;
 pub mod config;
+pub mod entrance;
 mod exchange;
 mod failpoint;
 mod fault;
@@ -32,6 +35,7 @@ mod wire;
 
 pub use auth::{Authenticator, Caller, Refusal, ServiceCaller};
 pub use config::HttpConfig;
+pub use entrance::{Challenge, Mirror, Protection, ServiceLists};
 pub use probes::Probes;
 pub use server::{Drained, ServeError, Server};
 pub use tools::{SUPPORTED_VERSIONS, instructions, result_schema, tool_list};

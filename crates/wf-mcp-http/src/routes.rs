@@ -5,20 +5,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
-use http::header::{ALLOW, HeaderValue};
+use http::header::{ALLOW, CACHE_CONTROL, HeaderValue};
 use http::{Method, StatusCode};
 use serde_json::json;
 use tower::Service;
 
+use crate::entrance::Entrances;
 use crate::exchange::{Request, Response};
-use crate::fault::{Fault, answer, empty, json_response};
+use crate::fault::{Fault, answer, empty, json_response, set};
 use crate::layers::{Answering, Inner};
 use crate::probes::Probes;
+
+/// Where MCP is.
+pub(crate) const MCP: &str = "/mcp";
+/// Where MCP is with challenges, beside the headerless one.
+pub(crate) const STANDARD: &str = "/mcp-std";
+/// Where a protected resource tells of itself (RFC 9728 section 3); its path may follow.
+pub(crate) const METADATA: &str = "/.well-known/oauth-protected-resource";
+/// Where an authorization server tells of itself (RFC 8414 section 3).
+const SERVER_METADATA: &str = "/.well-known/oauth-authorization-server";
+/// Metadata changes with the configuration only; so long may a change take to be seen.
+const METADATA_CACHE: &str = "public, max-age=300";
 
 /// Everything there is to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Route {
     Mcp,
+    /// `/mcp` again, with challenges.
+    Standard,
+    /// What `/mcp` tells of itself (RFC 9728).
+    Metadata,
+    /// What `/mcp-std` tells of itself.
+    StandardMetadata,
+    /// What the authorization server tells of itself (RFC 8414), mirrored.
+    ServerMetadata,
     Health,
     Ready,
     Metrics,
@@ -28,7 +48,11 @@ pub(crate) enum Route {
 impl Route {
     pub(crate) fn of(path: &str) -> Self {
         match path {
-            "/mcp" => Self::Mcp,
+            MCP => Self::Mcp,
+            STANDARD => Self::Standard,
+            METADATA | "/.well-known/oauth-protected-resource/mcp" => Self::Metadata,
+            "/.well-known/oauth-protected-resource/mcp-std" => Self::StandardMetadata,
+            SERVER_METADATA => Self::ServerMetadata,
             "/healthz" => Self::Health,
             "/readyz" => Self::Ready,
             "/metrics" => Self::Metrics,
@@ -39,7 +63,10 @@ impl Route {
     /// The route in logs and metrics: a path as sent may say too much.
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Self::Mcp => "/mcp",
+            Self::Mcp => MCP,
+            Self::Standard => STANDARD,
+            Self::Metadata | Self::StandardMetadata => METADATA,
+            Self::ServerMetadata => SERVER_METADATA,
             Self::Health => "/healthz",
             Self::Ready => "/readyz",
             Self::Metrics => "/metrics",
@@ -49,8 +76,32 @@ impl Route {
 
     const fn allow(self) -> &'static str {
         match self {
-            Self::Mcp => "POST, OPTIONS",
-            Self::Health | Self::Ready | Self::Metrics | Self::Unknown => "GET, HEAD, OPTIONS",
+            Self::Mcp | Self::Standard => "POST, OPTIONS",
+            Self::Metadata
+            | Self::StandardMetadata
+            | Self::ServerMetadata
+            | Self::Health
+            | Self::Ready
+            | Self::Metrics
+            | Self::Unknown => "GET, HEAD, OPTIONS",
+        }
+    }
+
+    /// MCP, by whichever path.
+    pub(crate) const fn is_mcp(self) -> bool {
+        matches!(self, Self::Mcp | Self::Standard)
+    }
+
+    /// Any page may read it: it says nothing that is not public, and clients in a browser begin with it.
+    pub(crate) const fn is_public(self) -> bool {
+        match self {
+            Self::Metadata | Self::StandardMetadata | Self::ServerMetadata => true,
+            Self::Mcp
+            | Self::Standard
+            | Self::Health
+            | Self::Ready
+            | Self::Metrics
+            | Self::Unknown => false,
         }
     }
 }
@@ -67,6 +118,7 @@ pub(crate) struct Answers {
 #[derive(Debug, Clone)]
 pub(crate) struct Routes<M> {
     pub(crate) answers: Answers,
+    pub(crate) entrances: Entrances,
     /// `/mcp`, where this listener has it.
     pub(crate) mcp: Option<M>,
     /// `/readyz` and `/metrics` are here.
@@ -76,11 +128,25 @@ pub(crate) struct Routes<M> {
 impl<M> Routes<M> {
     fn has(&self, route: Route) -> bool {
         match route {
-            Route::Mcp => self.mcp.is_some(),
+            Route::Mcp | Route::Standard => {
+                self.mcp.is_some() && self.entrances.at(route).is_some()
+            }
+            Route::Metadata | Route::StandardMetadata | Route::ServerMetadata => {
+                self.mcp.is_some() && self.entrances.document(route).is_some()
+            }
             Route::Health => true,
             Route::Ready | Route::Metrics => self.admin,
             Route::Unknown => false,
         }
+    }
+
+    fn metadata(&self, route: Route) -> Response {
+        let Some(document) = self.entrances.document(route) else {
+            return Fault::NotFound.into_response();
+        };
+        let mut response = answer(StatusCode::OK, "application/json", document);
+        set(&mut response, CACHE_CONTROL, METADATA_CACHE);
+        response
     }
 }
 
@@ -94,7 +160,12 @@ impl Answers {
                 "text/plain; version=0.0.4; charset=utf-8",
                 self.probes.metrics(),
             ),
-            Route::Mcp | Route::Unknown => Fault::NotFound.into_response(),
+            Route::Mcp
+            | Route::Standard
+            | Route::Metadata
+            | Route::StandardMetadata
+            | Route::ServerMetadata
+            | Route::Unknown => Fault::NotFound.into_response(),
         }
     }
 
@@ -135,12 +206,19 @@ impl<M: Inner> Service<Request> for Routes<M> {
             return now(response);
         }
         match (&mut self.mcp, route) {
-            (Some(mcp), Route::Mcp) if method == Method::POST => mcp.call(request),
+            (Some(mcp), Route::Mcp | Route::Standard) if method == Method::POST => {
+                mcp.call(request)
+            }
             (_, Route::Health | Route::Ready | Route::Metrics)
                 if method == Method::GET || method == Method::HEAD =>
             {
                 let answers = self.answers.clone();
                 Box::pin(async move { Ok(answers.answer(route).await) })
+            }
+            (_, Route::Metadata | Route::StandardMetadata | Route::ServerMetadata)
+                if method == Method::GET || method == Method::HEAD =>
+            {
+                now(self.metadata(route))
             }
             _ => now(Fault::MethodNotAllowed { allow }.into_response()),
         }

@@ -19,6 +19,7 @@ use wf_core::engine::Engine;
 use crate::accept::Acceptor;
 use crate::auth::{Authenticator, Nobody};
 use crate::config::HttpConfig;
+use crate::entrance::Entrances;
 use crate::failpoint;
 use crate::front::Front;
 use crate::layers::hosts::Hosts;
@@ -42,7 +43,7 @@ pub enum ServeError {
         #[source]
         source: io::Error,
     },
-    /// An entry of `allowed_hosts` or `allowed_origins` is none.
+    /// An entry of `allowed_hosts`, `allowed_origins` or the like is none.
     #[error("{setting}: {entry:?} is not {expected}")]
     Allowed {
         /// The setting.
@@ -108,6 +109,7 @@ impl Server {
             Some(listener) => address_of(listener)?,
             None => return Err(ServeError::NoAddress),
         };
+        let entrances = Entrances::new(config.protection.as_ref(), &format!("http://{local}"))?;
         let config = Arc::new(config);
         let front = Front::new(engine, &config);
         let parts = Parts {
@@ -115,6 +117,7 @@ impl Server {
             places: Arc::new(Semaphore::new(config.max_in_flight)),
             answers: Answers { probes, draining: Arc::new(AtomicBool::new(false)) },
             authenticator,
+            entrances,
             config,
         };
         Ok(Self { parts, front, main, admin, local })

@@ -1,7 +1,7 @@
 //! The order of the layers, and the only place that knows it. Outermost first:
 //!
 //! panic → 500 · request id and trace · weight (413, 415; hyper: 431) · time (408, 503) · load shedding (503) ·
-//! Host and Origin (400, 403) · routes (404, 405) · for `/mcp`: who asks (401) · MCP
+//! Host and Origin (400, 403) · routes (404, 405) · for `/mcp`: who asks (401) · what they may ask (401, 403) · MCP
 //!
 //! Nothing of a body is read before its sender is known.
 
@@ -12,6 +12,7 @@ use tower::ServiceBuilder;
 
 use crate::auth::Authenticator;
 use crate::config::HttpConfig;
+use crate::entrance::Entrances;
 use crate::front::Front;
 use crate::layers::deadlines::SetDeadlines;
 use crate::layers::hosts::Hosts;
@@ -31,13 +32,18 @@ pub(crate) struct Parts {
     pub(crate) places: Arc<Semaphore>,
     pub(crate) answers: Answers,
     pub(crate) authenticator: Arc<dyn Authenticator>,
+    pub(crate) entrances: Entrances,
 }
 
 /// The service of one listener: MCP with health, or the operator's routes, or both.
 pub(crate) fn build(parts: &Parts, hosts: Hosts, mcp: Option<Front>, admin: bool) -> impl Inner {
-    let identity = Identity { authenticator: Arc::clone(&parts.authenticator) };
+    let identity = Identity {
+        authenticator: Arc::clone(&parts.authenticator),
+        entrances: parts.entrances.clone(),
+    };
     let mcp = mcp.map(|front| ServiceBuilder::new().layer(Ring(identity)).service(front));
-    let routes = Routes { answers: parts.answers.clone(), mcp, admin };
+    let entrances = parts.entrances.clone();
+    let routes = Routes { answers: parts.answers.clone(), entrances, mcp, admin };
     let config = &parts.config;
     ServiceBuilder::new()
         .layer(Ring(Panics { ids: parts.ids.clone() }))

@@ -10,7 +10,7 @@ use rmcp::model::{ProtocolVersion, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
 pub use schema::result_schema;
-pub(crate) use table::{Kind, Param, Spec, TOOLS};
+pub(crate) use table::{Kind, Needs, Param, Spec, TOOLS};
 
 /// Revisions of MCP that this server speaks, oldest first.
 pub const SUPPORTED_VERSIONS: &[&str] = &["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
@@ -22,7 +22,7 @@ pub(crate) static VERSIONS: LazyLock<Vec<ProtocolVersion>> = LazyLock::new(|| {
     known.filter(supported).cloned().collect()
 });
 
-/// The tools as rmcp sends them. A function of the build alone.
+/// The tools as rmcp sends them, in the order of the table. A function of the build alone.
 pub(crate) static LISTED: LazyLock<Vec<Tool>> =
     LazyLock::new(|| TOOLS.iter().map(Spec::listed).collect());
 

@@ -142,6 +142,9 @@ impl Hosts {
         if !allowed {
             return Err(Fault::HostForbidden);
         }
+        if Route::of(request.uri().path()).is_public() {
+            return Ok(Some(HeaderValue::from_static("*")));
+        }
         self.page(request.headers(), &host)
     }
 
@@ -190,7 +193,7 @@ impl Around for Hosts {
                 fault::set(
                     &mut response,
                     ACCESS_CONTROL_EXPOSE_HEADERS,
-                    "mcp-protocol-version, retry-after, x-request-id",
+                    "mcp-protocol-version, retry-after, www-authenticate, x-request-id",
                 );
                 if asks {
                     fault::set(&mut response, ACCESS_CONTROL_ALLOW_METHODS, "POST, GET");

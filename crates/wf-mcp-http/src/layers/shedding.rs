@@ -18,7 +18,7 @@ pub(crate) struct Shedding {
 
 impl Around for Shedding {
     async fn around<S: Inner>(self, mut request: Request, next: S) -> Response {
-        if Route::of(request.uri().path()) != Route::Mcp {
+        if !Route::of(request.uri().path()).is_mcp() {
             return proceed(next, request).await;
         }
         match self.places.try_acquire_owned() {

@@ -74,7 +74,7 @@ impl Drop for Ending {
         let parent = &self.span;
         match self.status.map(|status| status.as_u16()) {
             None => tracing::info!(parent: parent, ms, "the client left before the answer"),
-            Some(status) if self.route == Route::Mcp => {
+            Some(status) if self.route.is_mcp() => {
                 tracing::info!(parent: parent, status, ms, "answered");
             }
             Some(status) => tracing::debug!(parent: parent, status, ms, "answered"),
@@ -115,7 +115,9 @@ impl Around for Trace {
         if let Ok(value) = HeaderValue::from_str(&id.0) {
             response.headers_mut().insert(X_REQUEST_ID.clone(), value);
         }
-        fault::set(&mut response, CACHE_CONTROL, "no-store");
+        if !response.headers().contains_key(CACHE_CONTROL) {
+            fault::set(&mut response, CACHE_CONTROL, "no-store");
+        }
         fault::set(&mut response, X_CONTENT_TYPE_OPTIONS, "nosniff");
         response
     }

@@ -14,9 +14,21 @@ pub(crate) struct Spec {
     pub(crate) reads_only: bool,
     /// Ends or overrides something that cannot be brought back.
     pub(crate) destroys: bool,
+    pub(crate) needs: Needs,
     pub(crate) params: &'static [Param],
     /// Makes the typed call of read arguments.
     pub(crate) build: Build,
+}
+
+/// What a caller must be allowed for a tool to be of use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// To see workflows.
+    Read,
+    /// To drive one's own.
+    Write,
+    /// To decide on those of others.
+    Supervise,
 }
 
 /// One parameter.
@@ -94,6 +106,7 @@ pub(crate) const TOOLS: &[Spec] = &[
             by words or asset. Answers a list of candidates, best first, or none.",
         reads_only: true,
         destroys: false,
+        needs: Needs::Read,
         params: &[
             text(
                 "query",
@@ -121,6 +134,7 @@ pub(crate) const TOOLS: &[Spec] = &[
             person's open workflow, or asks which one.",
         reads_only: true,
         destroys: false,
+        needs: Needs::Read,
         params: &[
             WORKFLOW,
             text("asset_id", VALUE_CHARS_MAX, "Asset as said, instead of a workflow."),
@@ -140,6 +154,7 @@ pub(crate) const TOOLS: &[Spec] = &[
             needs_input with one question.",
         reads_only: false,
         destroys: false,
+        needs: Needs::Write,
         params: &[
             required(text("procedure_id", ID, "candidates[].procedure_id of find_work.")),
             Param {
@@ -166,6 +181,7 @@ pub(crate) const TOOLS: &[Spec] = &[
             confirm_token. A value outside the limits may block the workflow.",
         reads_only: false,
         destroys: false,
+        needs: Needs::Write,
         params: &[required(WORKFLOW), required(STEP), VALUE, UNIT, NOTE, TOKEN_PARAM, KEY],
         build: arguments::submit_step,
     },
@@ -176,6 +192,7 @@ pub(crate) const TOOLS: &[Spec] = &[
             Use it when the person asks whether a value is all right.",
         reads_only: true,
         destroys: false,
+        needs: Needs::Read,
         params: &[required(WORKFLOW), required(STEP), required(VALUE), UNIT],
         build: arguments::check_value,
     },
@@ -186,6 +203,7 @@ pub(crate) const TOOLS: &[Spec] = &[
             one stays in the history, and later steps that used it open again. Judged like submit_step, read-back included.",
         reads_only: false,
         destroys: false,
+        needs: Needs::Write,
         params: &[
             required(WORKFLOW),
             required(text("step_id", ID, "The recorded step, for example last_recorded.step_id.")),
@@ -205,6 +223,7 @@ pub(crate) const TOOLS: &[Spec] = &[
             allowed and needs a reason.",
         reads_only: false,
         destroys: false,
+        needs: Needs::Write,
         params: &[required(WORKFLOW), required(STEP), REASON, NOTE, KEY],
         build: arguments::skip_step,
     },
@@ -215,6 +234,7 @@ pub(crate) const TOOLS: &[Spec] = &[
             decides; note only writes it down. Anybody may report on any workflow they see.",
         reads_only: false,
         destroys: false,
+        needs: Needs::Write,
         params: &[
             required(WORKFLOW),
             required(text("summary", FREE_TEXT_CHARS_MAX, "What is wrong, in the person's words.")),
@@ -235,6 +255,7 @@ pub(crate) const TOOLS: &[Spec] = &[
             and no required step is open; abandoned gives up at any time and is confirmed once.",
         reads_only: false,
         destroys: true,
+        needs: Needs::Write,
         params: &[
             required(WORKFLOW),
             required(text("result", ID, "An id of workflow.results.")),
@@ -251,6 +272,7 @@ pub(crate) const TOOLS: &[Spec] = &[
             on, asks the step again, or is abandoned.",
         reads_only: false,
         destroys: true,
+        needs: Needs::Supervise,
         params: &[
             required(WORKFLOW),
             required(text("block_id", ID, "blocks[].id of an earlier result.")),

@@ -29,6 +29,13 @@ impl Answer {
         found.map(|(_, value)| value.as_str())
     }
 
+    /// All of it but what differs between any two requests.
+    pub(crate) fn comparable(&self) -> (u16, Vec<(String, String)>, Vec<u8>) {
+        let differs = ["date", "x-request-id"];
+        let kept = self.headers.iter().filter(|(name, _)| !differs.contains(&name.as_str()));
+        (self.status, kept.cloned().collect(), self.body.clone())
+    }
+
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|_| panic!("no JSON: {:?}", String::from_utf8_lossy(&self.body)))

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "tests")]
 #![expect(clippy::needless_pass_by_value, reason = "JSON literals are handed over")]
 
+mod access;
 mod browsers;
 mod calls;
 mod client;
