@@ -22,32 +22,33 @@ pub enum Visibility {
 }
 
 impl Visibility {
-    /// The caller may know that this workflow exists, and all that results show of it.
-    ///
-    /// A workflow of another tenant never; one's own, and one that is offered to one, even without `workflow:read`:
-    /// whoever may change it must be told what it asks next.
+    /// The caller sees every workflow of their tenant.
     #[must_use]
-    pub fn sees(self, by: &Principal, workflow: &Workflow) -> bool {
-        if by.tenant != workflow.tenant {
-            return false;
-        }
-        let whole = match by.actor {
+    pub fn is_whole(self, by: &Principal) -> bool {
+        let all = match by.actor {
             // The command line and the product's own parts work for the operator of the store.
             Actor::Cli(_) | Actor::System(_) => true,
             Actor::User(_) => by.scopes.supervise,
         };
-        whole
-            || workflow.owner.id == by.actor
-            || offered(workflow, by)
-            || match self {
-                Self::Tenant => by.scopes.read,
-                Self::Own => false,
-            }
+        all || match self {
+            Self::Tenant => by.scopes.read,
+            Self::Own => false,
+        }
+    }
+
+    /// The caller may know that this workflow exists, and all that results show of it.
+    ///
+    /// One of another tenant never; one's own and one that is offered to one even without `workflow:read`, because
+    /// whoever may change it must be told what it asks next.
+    #[must_use]
+    pub fn sees(self, by: &Principal, workflow: &Workflow) -> bool {
+        by.tenant == workflow.tenant
+            && (self.is_whole(by) || workflow.owner.id == by.actor || is_offered(workflow, by))
     }
 }
 
 /// The workflow waits for this caller, or for anybody, to take it.
-fn offered(workflow: &Workflow, by: &Principal) -> bool {
+fn is_offered(workflow: &Workflow, by: &Principal) -> bool {
     let offer = workflow.offer.as_ref().filter(|_| workflow.phase.is_open());
     offer.is_some_and(|offer| offer.to.as_ref().is_none_or(|to| to.id == by.actor))
 }

@@ -10,6 +10,7 @@ mod execute;
 mod find;
 mod ledger;
 pub mod policies;
+mod sight;
 mod status;
 mod twin;
 pub mod verify;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::models::{AssetId, Person, TenantId, Timestamp, WorkflowId};
+use crate::models::{AssetId, HeldAsset, Person, TenantId, Timestamp, Workflow, WorkflowId};
 
 /// A lock row. It stays when the asset is free, so that a fence is never used twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +26,23 @@ pub struct LockHolder {
     pub owner: Person,
     /// Since when.
     pub acquired_at: Timestamp,
+}
+
+impl LockRow {
+    /// `workflow` still holds the row's asset as it acquired it.
+    #[must_use]
+    pub fn is_of(&self, workflow: &Workflow, asset: &HeldAsset) -> bool {
+        self.asset_id == asset.id
+            && self.fence == asset.fence
+            && self.holder.as_ref().is_some_and(|holder| holder.workflow_id == workflow.id)
+    }
+}
+
+/// The first asset that an open workflow no longer holds; `rows` are the lock rows of its assets.
+#[must_use]
+pub fn lost<'w>(workflow: &'w Workflow, rows: &[LockRow]) -> Option<&'w HeldAsset> {
+    let lost = |asset: &&HeldAsset| !rows.iter().any(|row| row.is_of(workflow, asset));
+    workflow.assets.iter().filter(|_| workflow.phase.is_open()).find(lost)
 }
 
 /// One change or condition of a commit.

@@ -60,7 +60,7 @@ impl Attempting<'_> {
             Ledger::Answer(reply) => return Ok(answered(reply)),
             Ledger::Free { replaces } => replaces,
         };
-        let state = self.state(&snapshot)?;
+        let state = self.state(&snapshot).await?;
         if let Some(reply) = self.repeat(state).await? {
             return Ok(answered(reply));
         }
@@ -140,26 +140,28 @@ impl Attempting<'_> {
             }
             (Judged::Replay(_), Some(row)) => Ok(Ledger::Answer(ledger::replayed(row)?)),
             (Judged::Conflict(_), Some(row)) => {
+                let seen = |w: &&Workflow| self.engine.sees(self.principal, w);
+                let named = snapshot.workflow.as_ref().filter(seen);
                 // A start names no workflow: the one that the key's row is about tells the next key.
-                let recorded = match &snapshot.workflow {
+                let recorded = match named {
                     Some(_) => None,
-                    None => self.engine.workflow(self.principal, &row.workflow_id).await?,
+                    None => self.engine.seen(self.principal, &row.workflow_id).await?,
                 };
-                let workflow = snapshot.workflow.as_ref().or(recorded.as_ref());
+                let workflow = named.or(recorded.as_ref());
                 let frame = self.engine.frame(None, &self.call.meta);
                 Err(ledger::conflict(row, self.call, workflow, &frame).into())
             }
         }
     }
 
-    /// The state to decide on: none for a start; for everything else it must exist.
-    fn state<'s>(&self, snapshot: &'s Snapshot) -> Result<Option<&'s Workflow>, Refused> {
+    /// The state to decide on: none for a start; for everything else it must exist, for this caller.
+    async fn state<'s>(&self, snapshot: &'s Snapshot) -> Result<Option<&'s Workflow>, Refused> {
         if self.call.request.workflow_id().is_none() {
             return Ok(None);
         }
         match snapshot.workflow.as_ref() {
-            Some(workflow) => Ok(Some(workflow)),
-            None => Err(Rejection::not_found().into()),
+            Some(workflow) if self.reaches(workflow).await => Ok(Some(workflow)),
+            Some(_) | None => Err(Rejection::not_found().into()),
         }
     }
 
@@ -277,7 +279,7 @@ impl Attempting<'_> {
         policy: &dyn DomainPolicyPort,
     ) -> Map<String, Value> {
         match state {
-            Some(workflow) if self.principal.scopes.may_read() => {
+            Some(workflow) if self.engine.sees(self.principal, workflow) => {
                 shape::workflow(frame, workflow, Some(&Outlook::of(workflow, policy)))
             }
             Some(_) | None => Map::new(),

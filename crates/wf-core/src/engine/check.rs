@@ -33,7 +33,7 @@ impl Engine {
     ) -> Result<Reply, Rejection> {
         access::may_read(principal)?;
         let workflow =
-            self.workflow(principal, &query.workflow_id).await?.ok_or_else(Rejection::not_found)?;
+            self.seen(principal, &query.workflow_id).await?.ok_or_else(Rejection::not_found)?;
         let policy = self.pinned(&workflow).await?.ok_or_else(Rejection::definition_unknown)?;
         let described = policy.describe(&workflow, &query.step_id).ok_or_else(|| {
             let plan = policy.plan(&workflow);

@@ -6,7 +6,7 @@ use serde_json::Map;
 
 use crate::access;
 use crate::limits::OPEN_WORKFLOWS_MAX;
-use crate::models::{AssetId, Principal, Text, Workflow};
+use crate::models::{AssetId, Phase, Principal, Text, Workflow};
 use crate::policy::DomainPolicyPort;
 use crate::ports::Recent;
 use crate::state_machine::{Outcome, Rejection};
@@ -75,8 +75,7 @@ impl Engine {
             found.add(mine.map_err(|error| unreadable(&error))?);
         }
         if wants(FindScope::Blocked) {
-            let blocked = store.blocked(tenant, OPEN_WORKFLOWS_MAX).await;
-            found.add(blocked.map_err(|error| unreadable(&error))?);
+            found.add(self.blocked(principal).await?);
         }
         if wants(FindScope::Available) {
             let offered = store.offered_to(tenant, actor, OPEN_WORKFLOWS_MAX).await;
@@ -84,6 +83,24 @@ impl Engine {
             found.procedures = self.parts.policies.current();
         }
         Ok(found)
+    }
+
+    /// What waits for a decision, longest first: of the tenant, or of what the caller sees.
+    async fn blocked(&self, principal: &Principal) -> Result<Vec<Workflow>, Rejection> {
+        let store = &self.parts.store;
+        let (tenant, actor) = (&principal.tenant, &principal.actor);
+        if self.parts.settings.visibility.is_whole(principal) {
+            let all = store.blocked(tenant, OPEN_WORKFLOWS_MAX).await;
+            return all.map_err(|error| unreadable(&error));
+        }
+        // Not the tenant's first hundred without those of others: one's own would be missing behind them.
+        let own = store.open_of(tenant, actor, OPEN_WORKFLOWS_MAX).await;
+        let mut seen = own.map_err(|error| unreadable(&error))?;
+        let offered = store.offered_to(tenant, actor, OPEN_WORKFLOWS_MAX).await;
+        seen.extend(offered.map_err(|error| unreadable(&error))?);
+        seen.retain(|w| w.phase == Phase::Blocked);
+        seen.sort_by_key(|w| w.blocks.first().map(|block| block.at));
+        Ok(seen)
     }
 
     fn found(&self, found: &Found, meta: &CallMeta) -> Reply {

@@ -1,15 +1,16 @@
 //! `get_status` and `check_value`, and whose workflow it is that holds an asset.
 
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use crate::access;
 use crate::limits::{HISTORY_SHOWN_MAX, OPEN_WORKFLOWS_MAX};
+use crate::locks;
 use crate::models::{AssetId, Principal, ResultId, Workflow, WorkflowId};
 use crate::policy::DomainPolicyPort;
 use crate::ports::{LoadQuery, Recent, Snapshot};
 use crate::state_machine::{Outcome, Rejection};
 use crate::view::shape::{self, Candidate};
-use crate::view::{Ask, Fault, Frame, Outlook, Saying, Stand, next};
+use crate::view::{Ask, Fault, Frame, Outlook, Rule, Saying, Stand, next};
 
 use super::call::{CallMeta, Detail, GetStatus, Reply};
 use super::{Engine, candidate_parts, unreadable};
@@ -36,8 +37,7 @@ impl Engine {
     ) -> Result<Reply, Rejection> {
         access::may_read(principal)?;
         if let Some(id) = &query.workflow_id {
-            let workflow = self.workflow(principal, id).await?.ok_or_else(Rejection::not_found)?;
-            return self.shown(&workflow, query.detail, meta).await;
+            return self.shown(principal, id, query.detail, meta).await;
         }
         if let Some(raw) = &query.asset_id {
             return self.asset(principal, raw, query.detail, meta).await;
@@ -49,7 +49,7 @@ impl Engine {
             .map_err(|error| unreadable(&error))?;
         match open.as_slice() {
             [] => self.nothing_open(principal, meta).await,
-            [one] => self.shown(one, query.detail, meta).await,
+            [one] => self.shown(principal, &one.id, query.detail, meta).await,
             several => Ok(self.which(several, meta)),
         }
     }
@@ -102,13 +102,21 @@ impl Engine {
             .iter()
             .filter_map(|row| row.holder.as_ref().map(|h| &h.workflow_id))
             .collect();
-        let mut open = Vec::with_capacity(held.len());
+        let (mut open, mut hidden) = (Vec::with_capacity(held.len()), false);
         for id in held {
-            open.extend(self.workflow(principal, id).await?);
+            match self.workflow(principal, id).await? {
+                Some(workflow) if self.sees(principal, &workflow) => open.push(workflow),
+                Some(_) => hidden = true,
+                None => {}
+            }
         }
         match open.as_slice() {
+            [] if hidden => {
+                let frame = self.frame(None, meta);
+                Ok(frame.reply(Outcome::None, &[Stand::AssetInUse.into()], Map::new()))
+            }
             [] => self.free_asset(principal, ids, meta).await,
-            [one] => self.shown(one, detail, meta).await,
+            [one] => self.shown(principal, &one.id, detail, meta).await,
             several => Ok(self.which(several, meta)),
         }
     }
@@ -147,47 +155,65 @@ impl Engine {
         ids
     }
 
+    /// The view of a workflow that the caller sees.
     async fn shown(
         &self,
-        workflow: &Workflow,
+        principal: &Principal,
+        id: &WorkflowId,
         detail: Detail,
         meta: &CallMeta,
     ) -> Result<Reply, Rejection> {
+        let Snapshot { workflow, locks, .. } = self.with_locks(principal, id).await?;
+        let workflow = workflow.filter(|workflow| self.sees(principal, workflow));
+        let workflow = &workflow.ok_or_else(Rejection::not_found)?;
         let policy = self.pinned(workflow).await?;
         let policy = policy.as_deref();
         let frame = self.frame(policy, meta);
         let outlook = policy.map(|policy| Outlook::of(workflow, policy));
         let mut parts = shape::workflow(&frame, workflow, outlook.as_ref());
-        match detail {
-            Detail::Brief => {}
-            Detail::Full => {
-                let shown = u32::try_from(HISTORY_SHOWN_MAX).unwrap_or(u32::MAX);
-                let after = workflow.revision.saturating_sub(u64::from(shown));
-                let store = &self.parts.store;
-                let events = store
-                    .events(&workflow.tenant, &workflow.id, after, shown)
-                    .await
-                    .map_err(|error| unreadable(&error))?;
-                parts.insert("history".to_owned(), shape::history(&events));
-            }
+        if detail == Detail::Full {
+            parts.insert("history".to_owned(), self.history(workflow).await?);
         }
         let mut sayings: Vec<Saying> = Vec::new();
         match &outlook {
-            Some(outlook) => {
-                sayings.push(super::commit::stands(workflow, outlook.policy).into());
-                sayings.extend(next::next(outlook, &frame.words));
-            }
+            Some(outlook) => sayings.push(super::commit::stands(workflow, outlook.policy).into()),
             None => sayings.push(Fault::DefinitionUnknown.into()),
+        }
+        if let Some(asset) = locks::lost(workflow, &locks) {
+            // What is asked next would be refused: the loss is what there is to say.
+            let lost: Saying = Rule::LockLost { asset: asset.say.clone() }.into();
+            parts.insert("warnings".to_owned(), Value::from(vec![frame.words.say(&lost)]));
+            sayings.push(lost);
+        } else {
+            sayings.extend(outlook.as_ref().and_then(|outlook| next::next(outlook, &frame.words)));
         }
         Ok(frame.reply(Outcome::View, &sayings, parts))
     }
 
-    /// The workflow of the caller's tenant with this id.
+    /// The last events, oldest first.
+    async fn history(&self, workflow: &Workflow) -> Result<Value, Rejection> {
+        let shown = u32::try_from(HISTORY_SHOWN_MAX).unwrap_or(u32::MAX);
+        let after = workflow.revision.saturating_sub(u64::from(shown));
+        let store = &self.parts.store;
+        let events = store.events(&workflow.tenant, &workflow.id, after, shown).await;
+        Ok(shape::history(&events.map_err(|error| unreadable(&error))?))
+    }
+
+    /// The workflow of the caller's tenant with this id, seen or not.
     pub(super) async fn workflow(
         &self,
         principal: &Principal,
         id: &WorkflowId,
     ) -> Result<Option<Workflow>, Rejection> {
+        Ok(self.with_locks(principal, id).await?.workflow)
+    }
+
+    /// The same with the lock rows of its assets.
+    async fn with_locks(
+        &self,
+        principal: &Principal,
+        id: &WorkflowId,
+    ) -> Result<Snapshot, Rejection> {
         let query = LoadQuery {
             tenant: principal.tenant.clone(),
             workflow: Some(id.clone()),
@@ -195,8 +221,7 @@ impl Engine {
             assets: Vec::new(),
             count_open_of: None,
         };
-        let snapshot = self.parts.store.load(&query).await.map_err(|error| unreadable(&error))?;
-        Ok(snapshot.workflow)
+        self.parts.store.load(&query).await.map_err(|error| unreadable(&error))
     }
 
     /// Lock rows of assets.
@@ -221,7 +246,9 @@ impl Engine {
         whose: &Recent,
     ) -> Result<Option<Workflow>, Rejection> {
         let store = &self.parts.store;
-        store.last_completed(&principal.tenant, whose).await.map_err(|error| unreadable(&error))
+        let last = store.last_completed(&principal.tenant, whose).await;
+        let last = last.map_err(|error| unreadable(&error))?;
+        Ok(last.filter(|workflow| self.sees(principal, workflow)))
     }
 
     pub(super) async fn pinned(

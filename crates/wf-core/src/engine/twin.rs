@@ -40,7 +40,8 @@ impl Engine {
         if is_twin(&other, principal, call, cause, policy) {
             return Ok(Attempt::Answered(Box::new(self.joined(&other, call).await?)));
         }
-        Err(locked(&other, principal, held, &frame).into())
+        let sees = self.sees(principal, &other);
+        Err(locked(&other, principal, sees, held, &frame).into())
     }
 
     /// The twin as it stands, by the definition that it pinned: not by the newer one that the start asked for.
@@ -89,6 +90,7 @@ fn same(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
 fn locked(
     other: &Workflow,
     principal: &Principal,
+    sees: bool,
     held: &Held<'_>,
     frame: &Frame<'_>,
 ) -> Rejection {
@@ -97,7 +99,7 @@ fn locked(
     let message = "another workflow holds the asset";
     let own = other.owner.id == principal.actor;
     // Who may not see the other workflow learns only that the asset is in use.
-    if !own && !principal.scopes.may_read() {
+    if !sees {
         let saying = Rule::AssetInUse { asset: held.asset.clone(), holder: None, since: None };
         return Rejection::new(ErrorCode::AssetLocked, message, saying);
     }

@@ -1,7 +1,8 @@
 //! `decide`: what a command leads to. Pure; one file per command, one match over the phase in each.
 //!
-//! Scope is the engine's business (before the ledger is read); ownership, state, locks and the policy are decided here,
-//! in this order.
+//! Scope and sight are the engine's business (before the ledger is read, and before the state is told about); ownership
+//! and roles, state, locks and the policy are decided here, in this order. Not the owner's alone: `report_problem`, steps
+//! that ask for a role (theirs who have it), `resolve_block` (supervisors), `release_lock` (operators).
 
 mod correct;
 mod finish;
@@ -40,15 +41,15 @@ pub fn decide(
         CommandKind::Start { .. } => Err(guard::wrong_state(workflow, command)),
         CommandKind::AcknowledgeOrchestration { fence } => Ok(acknowledge(workflow, *fence)),
         CommandKind::SubmitStep { step_id, value } => {
-            guard::owner(workflow, by)?;
+            guard::performer(workflow, by, step_id, facts.policy)?;
             submit::decide(workflow, command, step_id, value, facts)
         }
         CommandKind::CorrectStep { step_id, value, reason_code } => {
-            guard::owner(workflow, by)?;
+            guard::performer(workflow, by, step_id, facts.policy)?;
             correct::decide(workflow, command, step_id, value, reason_code.as_ref(), facts)
         }
         CommandKind::SkipStep { step_id, reason_code, note } => {
-            guard::owner(workflow, by)?;
+            guard::skipper(workflow, by, step_id, facts.policy)?;
             let request = skip::Skip { step_id, reason_code: reason_code.as_ref(), note };
             skip::decide(workflow, command, &request, facts)
         }

@@ -99,6 +99,11 @@ pub enum Rule {
         /// Their name, when one is known. An id is never spoken.
         owner: Option<String>,
     },
+    /// The step is for somebody with this role.
+    RoleNeeded {
+        /// The role, as the procedure and the token name it.
+        role: String,
+    },
     /// The step must be done.
     CannotSkip,
     /// Somebody else holds the asset.
@@ -319,4 +324,6 @@ pub enum Stand {
     },
     /// The asset is free.
     AssetFree,
+    /// The asset is not free, and the caller may know no more.
+    AssetInUse,
 }

@@ -86,8 +86,9 @@ pub(crate) fn put(map: &mut Map<String, Value>, name: &str, value: Option<impl I
 #[must_use]
 pub fn person(person: &Person) -> Value {
     let id = match &person.id {
-        Actor::User(subject) => subject.clone(),
-        Actor::System(_) | Actor::Cli(_) => person.id.to_string(),
+        // A subject that reads like another kind of actor is not taken for one.
+        Actor::User(subject) if Actor::parse(subject).is_err() => subject.clone(),
+        Actor::User(_) | Actor::System(_) | Actor::Cli(_) => person.id.to_string(),
     };
     match &person.name {
         Some(name) => json!({"id": id, "name": name}),

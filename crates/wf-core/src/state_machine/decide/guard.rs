@@ -31,6 +31,42 @@ pub(super) fn owner(workflow: &Workflow, by: &Principal) -> Result<(), Rejection
     .with("owner", shape::person(&workflow.owner)))
 }
 
+/// The caller may do this step: whoever has the role that it asks for, and nobody else, not even the owner; without a
+/// role, who drives the workflow.
+pub(super) fn performer(
+    workflow: &Workflow,
+    by: &Principal,
+    step_id: &StepId,
+    policy: &dyn DomainPolicyPort,
+) -> Result<(), Rejection> {
+    let Some(role) = role(workflow, step_id, policy) else { return owner(workflow, by) };
+    if by.roles.contains(&role) {
+        return Ok(());
+    }
+    Err(Rejection::new(
+        ErrorCode::NotAllowed,
+        format!("the step is for the role {role}"),
+        Rule::RoleNeeded { role: role.clone() },
+    )
+    .with("role", role))
+}
+
+/// The caller may leave this step out, as far as people are concerned: whoever drives the workflow or could do the step.
+pub(super) fn skipper(
+    workflow: &Workflow,
+    by: &Principal,
+    step_id: &StepId,
+    policy: &dyn DomainPolicyPort,
+) -> Result<(), Rejection> {
+    let own = owner(workflow, by);
+    let has_role = || role(workflow, step_id, policy).is_some_and(|role| by.roles.contains(&role));
+    if own.is_err() && has_role() { Ok(()) } else { own }
+}
+
+fn role(workflow: &Workflow, step_id: &StepId, policy: &dyn DomainPolicyPort) -> Option<String> {
+    policy.describe(workflow, step_id).and_then(|step| step.role)
+}
+
 /// The command does not apply in this phase.
 pub(super) fn wrong_state(workflow: &Workflow, command: &Command) -> Rejection {
     Rejection::new(

@@ -69,6 +69,7 @@ impl Words<'_> {
                 _ => format!("You can start {}.", self.list(titles, "or")),
             },
             Stand::AssetFree => "It is free.".to_owned(),
+            Stand::AssetInUse => "It is in use.".to_owned(),
         }
     }
 

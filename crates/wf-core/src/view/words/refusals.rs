@@ -50,6 +50,9 @@ impl Words<'_> {
                 let owner = owner.as_deref().unwrap_or("Somebody else");
                 format!("{owner} is doing this work. Ask them to hand it over.")
             }
+            Rule::RoleNeeded { role } => {
+                format!("That step is for the {}. Ask one of them.", plain(role))
+            }
             Rule::CannotSkip => {
                 "That step cannot be skipped. If it cannot be done, report a problem.".to_owned()
             }
