@@ -6,13 +6,16 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::entrance::Protection;
+use crate::tls::Tls;
 
 /// Settings of a [`Server`](crate::Server). The default is the documented default of `wf-cli serve`.
 #[derive(Debug, Clone)]
 pub struct HttpConfig {
     /// Where MCP is served; port 0 takes a free one. At least one.
     pub listen: Vec<SocketAddr>,
-    /// Where `/readyz` and `/metrics` are served. The main listener serves them too while it is loopback.
+    /// Certificate and key of the main listener; `None` for plain HTTP, behind a proxy that ends TLS.
+    pub tls: Option<Tls>,
+    /// Where `/readyz` and `/metrics` are served, in plain HTTP. The main listener serves them too while it is loopback.
     pub admin_listen: Option<SocketAddr>,
     /// Largest request body, in bytes; more is 413.
     pub max_body_bytes: usize,
@@ -52,6 +55,7 @@ impl Default for HttpConfig {
     fn default() -> Self {
         Self {
             listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 8080))],
+            tls: None,
             admin_listen: None,
             max_body_bytes: wf_core::limits::BODY_BYTES_MAX,
             max_header_bytes: 32 * 1024,
@@ -110,7 +114,8 @@ mod tests {
 
     #[test]
     fn a_rate_limit_is_a_number_and_a_unit() {
-        let read = |text: &str| text.parse().map(|r: RateLimit| (r.requests.get(), r.per.as_secs()));
+        let read =
+            |text: &str| text.parse().map(|r: RateLimit| (r.requests.get(), r.per.as_secs()));
         assert_eq!(read("600/m"), Ok((600, 60)));
         assert_eq!(read("20 / s"), Ok((20, 1)));
         assert_eq!(read("1000/h"), Ok((1_000, 3_600)));

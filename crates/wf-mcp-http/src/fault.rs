@@ -47,6 +47,11 @@ pub(crate) enum Fault {
     },
     /// Credentials sent in a way that is refused whatever they are (RFC 6750 section 3.1), with what to do instead.
     Credentials(&'static str),
+    /// More requests than this caller may send.
+    RateLimited {
+        /// When one more may be sent.
+        after: Duration,
+    },
     /// No such path.
     NotFound,
     /// The path knows other methods.
@@ -122,6 +127,11 @@ impl Fault {
                 "tokens cannot be checked at the moment; send the same request again",
             ),
             Self::Credentials(sentence) => (S::BAD_REQUEST, "invalid_request", *sentence),
+            Self::RateLimited { .. } => (
+                S::TOO_MANY_REQUESTS,
+                "rate_limited",
+                "nothing was done; send the same request again after the time in Retry-After",
+            ),
             Self::NotFound => (S::NOT_FOUND, "not_found", "MCP is at POST /mcp"),
             Self::MethodNotAllowed { .. } => (
                 S::METHOD_NOT_ALLOWED,
@@ -194,6 +204,11 @@ impl Fault {
             }
             Self::KeysUnavailable { after } => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(after.as_secs().max(1)));
+            }
+            Self::RateLimited { after } => {
+                // Whole seconds; one that is sent too early is refused again.
+                let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+                headers.insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));
             }
             Self::Overloaded | Self::NotReady { .. } | Self::Timeout => {
                 headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));

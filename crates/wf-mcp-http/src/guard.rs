@@ -1,8 +1,14 @@
 //! Watches the bytes of one connection for what hyper leaves open: how long a head may take from its first byte, how
-//! long the peer may refuse an answer, header lines that end with a bare LF, and bytes behind the request that is
-//! being answered.
+//! long the peer may take for an answer, header lines that end with a bare LF, bytes behind the request that is being
+//! answered, and bytes that are still on their way when the connection ends.
 //!
 //! `accept` puts a [`Guard`] under hyper and asks its [`Wire`] after each request; `layers::hosts` refuses bare LF.
+//!
+//! An answer has one deadline, which begins when the peer first takes no more: a peer that takes a byte now and then does
+//! not buy more time with it.
+//!
+//! A connection that is closed while its peer is still sending is reset by the operating system, and the peer never sees
+//! why it was refused. So after the last answer the rest is read and forgotten for a while (RFC 9112 section 9.6).
 //!
 //! One request at a time: hyper reads ahead, so bytes that arrive behind a request are not looked at here. Therefore a
 //! connection whose peer sent more than one request at once is closed after the first answer (RFC 9112 section 9.3.2
@@ -13,11 +19,33 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
+
+/// How long a connection that ends in the middle of a request is read on, and how much of it.
+const LINGER_TIME_MAX: Duration = Duration::from_secs(2);
+const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Both ends of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ends {
+    /// The address that the peer connected to.
+    pub(crate) local: SocketAddr,
+    /// The peer's own.
+    pub(crate) peer: SocketAddr,
+}
+
+/// How long the peer may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// For a head, from its first byte; and for the first byte of the first head.
+    pub(crate) head: Duration,
+    /// For an answer, from when it first takes no more.
+    pub(crate) write: Duration,
+}
 
 /// What is known about the bytes of a connection. Reader and requests of a connection run in one task, so the order
 /// of the atomics does not matter.
@@ -26,25 +54,28 @@ pub(crate) struct Wire(Arc<Seen>);
 
 #[derive(Debug)]
 struct Seen {
-    local: SocketAddr,
+    ends: Ends,
     in_head: AtomicBool,
     bare_line_feed: AtomicBool,
     behind_head: AtomicU64,
+    /// Nothing of the next request has arrived, and nothing of the last one is missing.
+    between_requests: AtomicBool,
 }
 
 impl Wire {
-    fn new(local: SocketAddr) -> Self {
+    fn new(ends: Ends) -> Self {
         Self(Arc::new(Seen {
-            local,
+            ends,
             in_head: AtomicBool::new(true),
             bare_line_feed: AtomicBool::new(false),
             behind_head: AtomicU64::new(0),
+            between_requests: AtomicBool::new(true),
         }))
     }
 
-    /// The address that the peer connected to.
-    pub(crate) fn local(&self) -> SocketAddr {
-        self.0.local
+    /// Both ends.
+    pub(crate) fn ends(&self) -> Ends {
+        self.0.ends
     }
 
     /// The head of the current request has a line that ends with LF alone.
@@ -57,7 +88,9 @@ impl Wire {
     pub(crate) fn next_request(&self, body: Option<u64>) -> bool {
         let behind_head = self.0.behind_head.swap(0, Ordering::Relaxed);
         self.0.in_head.store(true, Ordering::Relaxed);
-        !self.had_bare_line_feed() && body == Some(behind_head)
+        let clean = !self.had_bare_line_feed() && body == Some(behind_head);
+        self.0.between_requests.store(clean, Ordering::Relaxed);
+        clean
     }
 }
 
@@ -106,41 +139,47 @@ pub(crate) struct Guard<T> {
     io: T,
     wire: Wire,
     scan: Scan,
-    header_timeout: Duration,
-    write_timeout: Duration,
+    patience: Patience,
     /// Runs while a head is arriving, and from the beginning.
     head_by: Option<Pin<Box<Sleep>>>,
-    /// Runs while the peer takes nothing.
+    /// Runs while the peer has not taken all of an answer, since it first took no more.
     write_by: Option<Pin<Box<Sleep>>>,
+    /// The peer has said that it sends nothing more.
+    at_end: bool,
+    /// Runs while what is still on its way is read and forgotten.
+    linger_by: Option<Pin<Box<Sleep>>>,
+    lingered: usize,
 }
 
 impl<T> Guard<T> {
-    pub(crate) fn new(
-        io: T,
-        local: SocketAddr,
-        header_timeout: Duration,
-        write_timeout: Duration,
-    ) -> (Self, Wire) {
-        let wire = Wire::new(local);
+    pub(crate) fn new(io: T, ends: Ends, patience: Patience) -> (Self, Wire) {
+        let wire = Wire::new(ends);
         let guard = Self {
             io,
             wire: wire.clone(),
             scan: Scan::default(),
-            header_timeout,
-            write_timeout,
-            head_by: Some(alarm(header_timeout)),
+            patience,
+            head_by: Some(alarm(patience.head)),
             write_by: None,
+            at_end: false,
+            linger_by: None,
+            lingered: 0,
         };
         (guard, wire)
     }
 
     fn saw(&mut self, bytes: &[u8]) {
         let seen = &self.wire.0;
+        if bytes.is_empty() {
+            self.at_end = true;
+            return;
+        }
+        seen.between_requests.store(false, Ordering::Relaxed);
         let mut rest = bytes;
         if seen.in_head.load(Ordering::Relaxed) {
             let Some(end) = self.scan.take(bytes, seen) else {
                 if self.head_by.is_none() {
-                    self.head_by = Some(alarm(self.header_timeout));
+                    self.head_by = Some(alarm(self.patience.head));
                 }
                 return;
             };
@@ -152,18 +191,38 @@ impl<T> Guard<T> {
         seen.behind_head.fetch_add(more, Ordering::Relaxed);
     }
 
-    fn wrote(
+    /// Some of an answer was offered to the peer.
+    fn offered<R>(
         &mut self,
         cx: &mut Context<'_>,
-        outcome: Poll<io::Result<usize>>,
-    ) -> Poll<io::Result<usize>> {
+        outcome: Poll<io::Result<R>>,
+    ) -> Poll<io::Result<R>> {
         if outcome.is_ready() {
-            self.write_by = None;
             return outcome;
         }
-        let timeout = self.write_timeout;
+        let timeout = self.patience.write;
         let alarm = self.write_by.get_or_insert_with(|| alarm(timeout));
         late(alarm, cx)
+    }
+}
+
+impl<T: AsyncRead + Unpin> Guard<T> {
+    /// Reads and forgets what is still on its way, within bounds.
+    fn linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let alarm = self.linger_by.get_or_insert_with(|| alarm(LINGER_TIME_MAX));
+        if self.at_end || alarm.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        let mut scratch = [0; 4_096];
+        while self.lingered < LINGER_BYTES_MAX {
+            let mut forgotten = ReadBuf::new(&mut scratch);
+            let read = ready!(Pin::new(&mut self.io).poll_read(cx, &mut forgotten));
+            if read.is_err() || forgotten.filled().is_empty() {
+                break;
+            }
+            self.lingered += forgotten.filled().len();
+        }
+        Poll::Ready(())
     }
 }
 
@@ -198,7 +257,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Guard<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Guard<T> {
+impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guard<T> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -206,7 +265,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Guard<T> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let outcome = Pin::new(&mut this.io).poll_write(cx, bytes);
-        this.wrote(cx, outcome)
+        this.offered(cx, outcome)
     }
 
     fn poll_write_vectored(
@@ -216,7 +275,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Guard<T> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let outcome = Pin::new(&mut this.io).poll_write_vectored(cx, bytes);
-        this.wrote(cx, outcome)
+        this.offered(cx, outcome)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -224,74 +283,27 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Guard<T> {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().io).poll_flush(cx)
+        let this = self.get_mut();
+        let outcome = Pin::new(&mut this.io).poll_flush(cx);
+        if outcome.is_ready() {
+            // hyper flushes once it has written everything it has.
+            this.write_by = None;
+        }
+        this.offered(cx, outcome)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().io).poll_shutdown(cx)
+        let this = self.get_mut();
+        if this.linger_by.is_none() {
+            let outcome = Pin::new(&mut this.io).poll_shutdown(cx);
+            ready!(this.offered(cx, outcome))?;
+            if this.wire.0.between_requests.load(Ordering::Relaxed) {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        this.linger(cx).map(Ok)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn scan(pieces: &[&[u8]]) -> (Option<usize>, bool) {
-        let wire = Wire::new(SocketAddr::from(([127, 0, 0, 1], 1)));
-        let mut scan = Scan::default();
-        let mut end = None;
-        for piece in pieces {
-            end = scan.take(piece, &wire.0);
-        }
-        (end, wire.had_bare_line_feed())
-    }
-
-    #[test]
-    fn the_end_of_a_head_is_found_however_it_is_cut() {
-        assert_eq!(scan(&[b"GET / HTTP/1.1\r\nA: b\r\n\r\nrest"]), (Some(24), false));
-        assert_eq!(scan(&[b"GET / HTTP/1.1\r", b"\nA: b\r\n", b"\r", b"\n"]), (Some(1), false));
-        assert_eq!(scan(&[b"\r\n\r\nGET / HTTP/1.1\r\n\r\n"]), (Some(22), false));
-        assert_eq!(scan(&[b"GET / HTTP/1.1\r\nA: b"]), (None, false));
-    }
-
-    #[test]
-    fn a_bare_line_feed_is_seen() {
-        assert_eq!(scan(&[b"GET / HTTP/1.1\nA: b\n\n"]), (Some(21), true));
-        assert_eq!(scan(&[b"GET / HTTP/1.1\r\nA: b\n\r\n"]), (Some(23), true));
-        assert_eq!(scan(&[b"GET / HTTP/1.1\r\nA: b\r", b"\n\n"]), (Some(2), true));
-    }
-
-    #[tokio::test]
-    async fn a_peer_that_takes_nothing_is_given_up() {
-        use tokio::io::AsyncWriteExt;
-
-        let (ours, _theirs) = tokio::io::duplex(8);
-        let short = Duration::from_millis(10);
-        let local = SocketAddr::from(([127, 0, 0, 1], 1));
-        let (mut guard, _) = Guard::new(ours, local, short, short);
-        guard.write_all(b"fits").await.unwrap();
-        let error = guard.write_all(b"does not fit any more").await.unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-    }
-
-    #[tokio::test]
-    async fn surplus_and_unknown_bytes_end_the_connection() {
-        let (mut guard, wire) = Guard::new(
-            (),
-            SocketAddr::from(([127, 0, 0, 1], 1)),
-            Duration::from_secs(1),
-            Duration::from_secs(1),
-        );
-        let request = b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}";
-        guard.saw(request);
-        assert!(wire.next_request(Some(2)));
-        guard.saw(&request[..20]);
-        guard.saw(&request[20..]);
-        assert!(wire.next_request(Some(2)));
-        guard.saw(request);
-        guard.saw(request);
-        assert!(!wire.next_request(Some(2)));
-        guard.saw(request);
-        assert!(!wire.next_request(None));
-    }
-}
+mod tests;

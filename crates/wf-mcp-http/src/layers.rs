@@ -5,6 +5,7 @@ pub(crate) mod hosts;
 pub(crate) mod identity;
 pub(crate) mod limits;
 pub(crate) mod panics;
+pub(crate) mod rate;
 pub(crate) mod shedding;
 pub(crate) mod trace;
 

@@ -16,6 +16,7 @@ mod accept;
 mod access;
 pub mod auth;
 mod body;
+mod clients;
 pub mod config;
 pub mod entrance;
 mod exchange;
@@ -30,14 +31,16 @@ mod routes;
 pub mod server;
 mod stack;
 mod telemetry;
+pub mod tls;
 mod tools;
 mod wire;
 
 pub use auth::{Authenticator, Caller, Refusal, ServiceCaller};
-pub use config::HttpConfig;
+pub use config::{HttpConfig, RateLimit, RateLimitError};
 pub use entrance::{Challenge, Mirror, Protection, ServiceLists};
 pub use probes::Probes;
 pub use server::{Drained, ServeError, Server};
+pub use tls::{Tls, TlsError};
 pub use tools::{SUPPORTED_VERSIONS, instructions, result_schema, tool_list};
 
 /// The code of the README, compiled as a test.

@@ -18,11 +18,13 @@ use wf_core::engine::Engine;
 
 use crate::accept::Acceptor;
 use crate::auth::{Authenticator, Nobody};
+use crate::clients::Clients;
 use crate::config::HttpConfig;
 use crate::entrance::Entrances;
 use crate::failpoint;
 use crate::front::Front;
 use crate::layers::hosts::Hosts;
+use crate::layers::rate::Rate;
 use crate::layers::trace::RequestIds;
 use crate::probes::Probes;
 use crate::routes::Answers;
@@ -97,6 +99,7 @@ impl Server {
     ) -> Result<Self, ServeError> {
         // Checked before a port is taken.
         hosts(&config, &config.listen, false)?;
+        let clients = Clients::new(&config.trusted_proxies)?;
         let mut main = Vec::new();
         for address in &config.listen {
             main.push(listen(*address).await?);
@@ -109,7 +112,9 @@ impl Server {
             Some(listener) => address_of(listener)?,
             None => return Err(ServeError::NoAddress),
         };
-        let entrances = Entrances::new(config.protection.as_ref(), &format!("http://{local}"))?;
+        let scheme = if config.tls.is_some() { "https" } else { "http" };
+        let origin = format!("{scheme}://{local}");
+        let entrances = Entrances::new(config.protection.as_ref(), &origin)?;
         let config = Arc::new(config);
         let front = Front::new(engine, &config);
         let parts = Parts {
@@ -118,6 +123,8 @@ impl Server {
             answers: Answers { probes, draining: Arc::new(AtomicBool::new(false)) },
             authenticator,
             entrances,
+            clients,
+            rate: Rate::new(config.rate_limit),
             config,
         };
         Ok(Self { parts, front, main, admin, local })
@@ -158,6 +165,7 @@ impl Server {
                 listener,
                 service: stack::build(parts, hosts, Some(self.front.clone()), admin),
                 config: Arc::clone(config),
+                tls: config.tls.clone(),
                 connections: Arc::clone(&connections),
                 stop: stopped.clone(),
             };
@@ -171,6 +179,7 @@ impl Server {
                 listener,
                 service: stack::build(parts, hosts, None, true),
                 config: Arc::clone(config),
+                tls: None,
                 // Its own places: probes must get through when the main listener is full.
                 connections: Arc::new(Semaphore::new(ADMIN_CONNECTIONS_MAX)),
                 stop: admin_stopped,

@@ -1,7 +1,8 @@
 //! The order of the layers, and the only place that knows it. Outermost first:
 //!
 //! panic → 500 · request id and trace · weight (413, 415; hyper: 431) · time (408, 503) · load shedding (503) ·
-//! Host and Origin (400, 403) · routes (404, 405) · for `/mcp`: who asks (401) · what they may ask (401, 403) · MCP
+//! Host and Origin (400, 403) · routes (404, 405) · for `/mcp`: who asks (401) · how often (429) ·
+//! what they may ask (401, 403) · MCP
 //!
 //! Nothing of a body is read before its sender is known.
 
@@ -11,6 +12,7 @@ use tokio::sync::Semaphore;
 use tower::ServiceBuilder;
 
 use crate::auth::Authenticator;
+use crate::clients::Clients;
 use crate::config::HttpConfig;
 use crate::entrance::Entrances;
 use crate::front::Front;
@@ -19,6 +21,7 @@ use crate::layers::hosts::Hosts;
 use crate::layers::identity::Identity;
 use crate::layers::limits::Limits;
 use crate::layers::panics::Panics;
+use crate::layers::rate::Rate;
 use crate::layers::shedding::Shedding;
 use crate::layers::trace::{RequestIds, Trace};
 use crate::layers::{Inner, Ring};
@@ -33,6 +36,8 @@ pub(crate) struct Parts {
     pub(crate) answers: Answers,
     pub(crate) authenticator: Arc<dyn Authenticator>,
     pub(crate) entrances: Entrances,
+    pub(crate) clients: Clients,
+    pub(crate) rate: Rate,
 }
 
 /// The service of one listener: MCP with health, or the operator's routes, or both.
@@ -41,13 +46,15 @@ pub(crate) fn build(parts: &Parts, hosts: Hosts, mcp: Option<Front>, admin: bool
         authenticator: Arc::clone(&parts.authenticator),
         entrances: parts.entrances.clone(),
     };
-    let mcp = mcp.map(|front| ServiceBuilder::new().layer(Ring(identity)).service(front));
+    let rate = parts.rate.clone();
+    let mcp = mcp
+        .map(|front| ServiceBuilder::new().layer(Ring(identity)).layer(Ring(rate)).service(front));
     let entrances = parts.entrances.clone();
     let routes = Routes { answers: parts.answers.clone(), entrances, mcp, admin };
     let config = &parts.config;
     ServiceBuilder::new()
         .layer(Ring(Panics { ids: parts.ids.clone() }))
-        .layer(Ring(Trace { ids: parts.ids.clone() }))
+        .layer(Ring(Trace { ids: parts.ids.clone(), clients: parts.clients.clone() }))
         .layer(Ring(Limits { max_body_bytes: config.max_body_bytes }))
         .layer(Ring(SetDeadlines { body: config.body_timeout, answer: config.request_timeout }))
         .layer(Ring(Shedding { places: Arc::clone(&parts.places) }))

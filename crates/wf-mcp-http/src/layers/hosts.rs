@@ -138,7 +138,7 @@ impl Hosts {
                 place.host == host.host && (place.port.is_none() || place.port == host.port)
             })
             // An address is not a name that could be rebound.
-            || wire.is_some_and(|wire| host.address() == Some(wire.local().ip()));
+            || wire.is_some_and(|wire| host.address() == Some(wire.ends().local.ip()));
         if !allowed {
             return Err(Fault::HostForbidden);
         }

@@ -1,10 +1,9 @@
 //! What a request may weigh. Too large a head is hyper's 431 (`accept` sets the bound); here: bodies that say
 //! beforehand that they are too large, and bodies that would grow when unpacked. `front` stops the others while reading.
 
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 
 use super::{Around, Inner, proceed};
-use crate::body::discard;
 use crate::exchange::{Request, Response};
 use crate::fault::Fault;
 
@@ -40,13 +39,7 @@ impl Around for Limits {
     async fn around<S: Inner>(self, request: Request, next: S) -> Response {
         match self.check(&request) {
             Ok(()) => proceed(next, request).await,
-            Err(fault) => {
-                // A client that waits to be asked for its body must not be asked.
-                if !request.headers().contains_key(EXPECT) {
-                    discard(request.into_body()).await;
-                }
-                fault.into_response()
-            }
+            Err(fault) => fault.into_response(),
         }
     }
 }

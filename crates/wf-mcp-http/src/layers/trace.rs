@@ -1,19 +1,22 @@
 //! Gives each request an id and a span, and tells its end: one log line, one count.
 //!
-//! Logged: id, route, methods, tool, outcome, code, status, duration. Never: headers, paths as sent, arguments.
+//! Logged: id, route, client address, methods, tool, outcome, code, status, duration. Never: headers, paths as sent,
+//! arguments.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use http::header::{CACHE_CONTROL, HeaderName, HeaderValue, X_CONTENT_TYPE_OPTIONS};
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
 use super::{Around, Inner, proceed};
+use crate::clients::Clients;
 use crate::exchange::{Request, RequestId, RequestSpan, Response};
 use crate::fault;
+use crate::guard::Wire;
 use crate::routes::Route;
 use crate::telemetry;
 
@@ -48,6 +51,20 @@ impl RequestIds {
         };
         let sent = headers.get(&X_REQUEST_ID).and_then(|v| v.to_str().ok());
         sent.filter(sane).map_or_else(|| self.next(), |text| RequestId(text.into()))
+    }
+}
+
+/// The HTTP method, if it is one that HTTP has: any word may be sent as one.
+fn known_verb(method: &Method) -> &str {
+    match *method {
+        Method::GET
+        | Method::HEAD
+        | Method::POST
+        | Method::PUT
+        | Method::PATCH
+        | Method::DELETE
+        | Method::OPTIONS => method.as_str(),
+        _ => "other",
     }
 }
 
@@ -87,6 +104,7 @@ impl Drop for Ending {
 #[derive(Debug, Clone)]
 pub(crate) struct Trace {
     pub(crate) ids: RequestIds,
+    pub(crate) clients: Clients,
 }
 
 impl Around for Trace {
@@ -94,10 +112,13 @@ impl Around for Trace {
         let started = Instant::now();
         let id = self.ids.of(request.headers());
         let route = Route::of(request.uri().path());
+        let wire = request.extensions().get::<Wire>();
+        let client = wire.map(|w| self.clients.of(w.ends().peer.ip(), request.headers()));
         let span = tracing::info_span!(
             "request",
             id = &*id.0,
-            http = request.method().as_str(),
+            client = client.map(tracing::field::display),
+            http = known_verb(request.method()),
             route = route.name(),
             trace_id = trace_id(request.headers()),
             method = Empty,
