@@ -10,6 +10,7 @@
     reason = "tests: what cannot be fails the test, and values read better than references to them"
 )]
 
+mod access;
 mod any_event;
 mod drive;
 mod grid;

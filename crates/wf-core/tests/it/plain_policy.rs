@@ -44,6 +44,8 @@ pub(crate) struct PlainPolicy {
     noisy: bool,
     /// Steps may be taken in any order.
     loose: bool,
+    /// Only somebody with the role `checker` may do `remark`.
+    checked: bool,
 }
 
 impl PlainPolicy {
@@ -55,6 +57,11 @@ impl PlainPolicy {
     /// The same with steps in any order.
     pub(crate) fn loose() -> Self {
         Self { loose: true, ..Self::of("loose", 1, true, 0, false) }
+    }
+
+    /// The procedure `checked`: `remark` is for the role `checker`; in any order, so that it is open at once.
+    pub(crate) fn checked() -> Self {
+        Self { checked: true, loose: true, ..Self::of("checked", 1, true, 0, false) }
     }
 
     /// Another version of the same, with a step more.
@@ -82,6 +89,7 @@ impl PlainPolicy {
             wide,
             noisy: document.get("noisy")?.as_bool()?,
             loose: false,
+            checked: false,
         })
     }
 
@@ -96,7 +104,7 @@ impl PlainPolicy {
             document,
             title: Text::from(format!("{name} work")),
         };
-        Self { definition, assets, wide, noisy, loose: false }
+        Self { definition, assets, wide, noisy, loose: false, checked: false }
     }
 
     fn step_ids(&self) -> Vec<StepId> {
@@ -383,7 +391,7 @@ impl DomainPolicyPort for PlainPolicy {
             skip: Self::skip_rule(step),
             required: Self::required(step),
             sensitive: step.as_str() == "whisper",
-            role: None,
+            role: (self.checked && step.as_str() == "remark").then(|| "checker".to_owned()),
         })
     }
 
