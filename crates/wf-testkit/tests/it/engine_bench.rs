@@ -100,6 +100,9 @@ fn all_policies() -> Vec<Arc<dyn DomainPolicyPort>> {
     vec![Arc::new(PlainPolicy::new()), Arc::new(PlainPolicy::bare())]
 }
 
+/// What is not asked for otherwise.
+const SEES: Visibility = Visibility::Tenant;
+
 impl Bench {
     /// `plain` and `bare` may be started; starts are acknowledged at once.
     pub(crate) async fn new() -> Self {
@@ -114,7 +117,17 @@ impl Bench {
     ) -> Self {
         let model = ModelStore::new();
         let ids = Arc::new(SequentialIds::new());
-        Self::over(model, ids, ManualClock::default(), policies, compiler, acknowledges).await
+        let clock = ManualClock::default();
+        Self::over(model, ids, clock, policies, compiler, acknowledges, SEES).await
+    }
+
+    /// `plain` and `checked` may be started; callers see what the setting says.
+    pub(crate) async fn seeing(visibility: Visibility) -> Self {
+        let policies: Vec<Arc<dyn DomainPolicyPort>> =
+            vec![Arc::new(PlainPolicy::new()), Arc::new(PlainPolicy::checked())];
+        let (model, ids) = (ModelStore::new(), Arc::new(SequentialIds::new()));
+        let clock = ManualClock::default();
+        Self::over(model, ids, clock, policies, None, true, visibility).await
     }
 
     /// Another engine over the same records, as after a restart: other policies, the same clock.
@@ -124,7 +137,7 @@ impl Bench {
         compiler: Option<Arc<dyn PolicyCompilerPort>>,
     ) -> Self {
         let (model, ids) = (self.model.clone(), Arc::clone(&self.ids));
-        Self::over(model, ids, self.clock.clone(), policies, compiler, true).await
+        Self::over(model, ids, self.clock.clone(), policies, compiler, true, SEES).await
     }
 
     /// A second replica of the same server.
@@ -139,6 +152,7 @@ impl Bench {
         policies: Vec<Arc<dyn DomainPolicyPort>>,
         compiler: Option<Arc<dyn PolicyCompilerPort>>,
         acknowledges: bool,
+        visibility: Visibility,
     ) -> Self {
         let store = FaultStore::new(Arc::new(model.clone()));
         let sink = RecordingSink::new();
@@ -158,7 +172,7 @@ impl Bench {
                 locale: Locale::default(),
                 timezone: "UTC".to_owned(),
                 retention_ms: RETENTION_MS,
-                visibility: Visibility::default(),
+                visibility,
             },
         };
         let engine = Engine::open(parts).await.unwrap();

@@ -11,6 +11,7 @@ mod build;
 mod clauses;
 mod contract;
 mod doubles;
+mod engine_access;
 mod engine_bench;
 mod engine_faults;
 mod engine_find;
