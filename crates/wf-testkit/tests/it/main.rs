@@ -20,6 +20,7 @@ mod engine_keyless;
 mod engine_ledger;
 mod engine_outbox;
 mod engine_shape;
+mod engine_tenants;
 mod engine_twice;
 mod engine_verify;
 mod fault;
