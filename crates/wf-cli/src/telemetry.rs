@@ -1,9 +1,12 @@
 //! Logs on stderr and the metrics registry. Values of readings, tokens and secrets are never handed to either.
 
+use std::fmt::{self, Write};
 use std::io::IsTerminal as _;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
 use crate::config::LogFormat;
 use crate::exit::Failure;
@@ -29,10 +32,46 @@ pub(crate) fn start(directives: &str, format: LogFormat) -> Result<(), Failure> 
         .log_internal_errors(false)
         .with_ansi(output::colours(std::io::stderr().is_terminal()));
     match format {
-        LogFormat::Text => lines.try_init(),
+        LogFormat::Text => lines.fmt_fields(debug_fn(field).delimited(" ")).try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     }
     .map_err(|error| Failure::failed("logging cannot start").because(error))
+}
+
+/// Writes one field of a line of text. Libraries show what clients sent as it is, and a line must stay one line that says
+/// what it says on every terminal: control characters are escaped. JSON does that by itself.
+fn field(
+    writer: &mut Writer<'_>,
+    field: &tracing::field::Field,
+    value: &dyn fmt::Debug,
+) -> fmt::Result {
+    if field.name() != "message" {
+        write!(writer, "{}=", field.name())?;
+    }
+    write!(Escaping(writer), "{value:?}")
+}
+
+/// Escapes what would act on a terminal or end a line.
+struct Escaping<'a, W>(&'a mut W);
+
+impl<W: Write> Write for Escaping<'_, W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        // U+2028 and U+2029 end lines too; U+202A to U+202E and U+2066 to U+2069 turn text around.
+        let acts = |c: char| {
+            c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        };
+        let mut rest = text;
+        while let Some(at) = rest.find(acts) {
+            let (plain, from) = rest.split_at(at);
+            self.0.write_str(plain)?;
+            let mut characters = from.chars();
+            if let Some(character) = characters.next() {
+                write!(self.0, "{}", character.escape_default())?;
+            }
+            rest = characters.as_str();
+        }
+        self.0.write_str(rest)
+    }
 }
 
 /// Upper bounds of latency buckets, in seconds: around the 500 ms that an assistant waits.
@@ -97,4 +136,16 @@ pub(crate) fn metrics() -> Result<PrometheusHandle, Failure> {
         .map_err(|error| Failure::failed(cannot).because(error.to_string()))?;
     describe();
     Ok(handle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_act_on_a_terminal_is_shown_instead() {
+        let mut line = String::new();
+        write!(Escaping(&mut line), "a\u{1b}[31m\r\nb\u{9b}c\u{202e}d\t{}", "é😀").unwrap();
+        assert_eq!(line, "a\\u{1b}[31m\\r\\nb\\u{9b}c\\u{202e}d\\té😀");
+    }
 }

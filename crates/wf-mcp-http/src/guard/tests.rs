@@ -68,6 +68,18 @@ async fn a_peer_that_takes_a_byte_now_and_then_is_given_up_too() {
     assert!(taking.await.unwrap() < 20);
 }
 
+/// TLS and other buffers take everything at once and show only when they are flushed that nothing gets through.
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_takes_nothing_from_a_buffer_is_given_up_too() {
+    let (ours, _theirs) = tokio::io::duplex(8);
+    let (mut guard, _) = guard(tokio::io::BufStream::new(ours));
+    guard.write_all(&[b'x'; 100]).await.unwrap();
+    let error = guard.flush().await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    let error = guard.shutdown().await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_takes_every_answer_has_time_for_each() {
     let (ours, mut theirs) = tokio::io::duplex(8);

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::schemas;
@@ -131,7 +131,7 @@ pub(crate) fn call(tool: &str, arguments: Value) -> Value {
 }
 
 /// The next answer on a connection; `None` when it is closed before one begins.
-pub(crate) async fn receive(stream: &mut TcpStream) -> Option<Answer> {
+pub(crate) async fn receive(stream: &mut (impl AsyncRead + Unpin)) -> Option<Answer> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(at) = bytes.windows(4).position(|w| w == b"\r\n\r\n") {

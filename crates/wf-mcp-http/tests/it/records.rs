@@ -87,13 +87,99 @@ async fn log_lines_tell_the_request_and_nothing_that_was_said() {
     ] {
         assert!(line.contains(part), "{part}: {line}");
     }
-    // hyper shows what comes over the wire at its lowest level; rmcp shows messages, but never gets the arguments.
-    let above_the_wire = |line: &&str| !line.contains(" hyper::");
-    for line in text.lines().filter(above_the_wire) {
+    // rmcp shows messages, but never gets the arguments.
+    for line in text.lines() {
         assert!(!line.contains(SAID), "{line}");
         assert!(!line.contains(SENT) || line.contains(" rmcp::"), "{line}");
     }
     assert!(text.contains(" rmcp::"), "rmcp was asked to show everything");
+}
+
+/// Stands in everything that may prove an identity, wherever a client may put it.
+const SECRET: &str = "canary-c4f3";
+
+#[tokio::test]
+async fn credentials_are_in_no_log_line_and_in_no_answer() {
+    let lines = LazyLock::force(&LINES);
+    let world = World::with(|config| config.trusted_proxies = vec!["127.0.0.1".to_owned()]).await;
+    let bearer = format!("Bearer {SECRET}");
+    let signed = format!("Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJ{SECRET}In0.");
+    let cookie = format!("session={SECRET}");
+    let origin = format!("https://{SECRET}.example");
+    let tracing = format!("00-{SECRET}-b7ad6b7169203331-01");
+    let body = call("find_work", json!({})).to_string();
+    let mut answers = Vec::new();
+    for (name, value) in [
+        ("authorization", bearer.as_str()),
+        ("authorization", &signed),
+        ("proxy-authorization", &bearer),
+        ("cookie", &cookie),
+        ("x-api-key", SECRET),
+        ("x-amz-security-token", SECRET),
+        ("origin", &origin),
+        ("host", &format!("{SECRET}.example")),
+        ("host", &format!("user:{SECRET}@localhost")),
+        ("x-request-id", &format!("{SECRET} {SECRET}")),
+        ("traceparent", &tracing),
+        ("x-forwarded-for", SECRET),
+        ("forwarded", &format!("for={SECRET}")),
+        ("mcp-session-id", SECRET),
+        ("content-type", &format!("application/json; boundary={SECRET}")),
+        ("accept", &format!("application/json, text/{SECRET}")),
+    ] {
+        answers.push(world.client().post(&[(name, value)], body.as_bytes()).await);
+    }
+    // In the target, where RFC 6750 section 2.3 once had it, and as a method.
+    for target in [
+        format!("/mcp?access_token={SECRET}"),
+        format!("/{SECRET}"),
+        format!("/healthz?token={SECRET}"),
+        format!("http://user:{SECRET}@localhost/mcp"),
+    ] {
+        answers.push(world.client().ask("GET", &target, &[]).await);
+    }
+    answers.push(world.client().ask(&SECRET.to_uppercase(), "/mcp", &[]).await);
+    // In the head of a request that is none.
+    for raw in [
+        format!("GET / HTTP/1.1\r\nhost: localhost\r\nauthorization {SECRET}\r\n\r\n"),
+        format!("GET / HTTP/{SECRET}\r\n\r\n"),
+        format!("GET / HTTP/1.1\r\nhost: localhost\nauthorization: Bearer {SECRET}\r\n\r\n"),
+    ] {
+        answers.push(world.client().raw(raw.as_bytes()).await);
+    }
+    let text = lines.text().to_lowercase();
+    for line in text.lines() {
+        assert!(!line.contains(SECRET), "{line}");
+    }
+    for answer in answers {
+        let shown = format!("{answer:?} {}", String::from_utf8_lossy(&answer.body)).to_lowercase();
+        // An id that a client made up itself is returned to it; every other echo is one too many.
+        assert!(!shown.contains(SECRET), "{shown}");
+    }
+    assert!(text.contains("client=127.0.0.1"), "where a request comes from is told");
+}
+
+#[tokio::test]
+async fn nobody_can_write_lines_or_colours_into_the_log() {
+    let lines = LazyLock::force(&LINES);
+    let world = World::new().await;
+    let bad = "canary-0b9a\u{1b}[31m\r\nINFO forged";
+    let message = json!({"jsonrpc": "2.0", "id": bad, "method": bad, "params": {"name": bad}});
+    world.post(&message).await;
+    let arguments = json!({"workflow_id": bad, "step_id": bad, "value": bad, "note": bad});
+    world.client().tool("submit_step", arguments).await;
+    world.client().tool(bad, json!({})).await;
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "find_work", "_meta": {"checkpoint/locale": bad, "progressToken": bad}}});
+    world.post(&message).await;
+    let text = lines.text();
+    assert!(text.contains("canary-0b9a"), "rmcp was asked to show everything");
+    // What rmcp tells of a message it tells as it is, over several lines; `wf-cli` escapes it (its tests in `records`).
+    let ours = |line: &&str| line.starts_with("20") && !line.contains(" rmcp::");
+    for line in text.lines().filter(ours) {
+        assert!(!line.contains("canary-0b9a"), "{line:?}");
+        assert!(!line.contains('\u{1b}'), "an escape is in the log as it was sent: {line:?}");
+    }
 }
 
 static METRICS: LazyLock<PrometheusHandle> = LazyLock::new(|| {
