@@ -1,4 +1,25 @@
-//! The seam for authentication: who sends a request. `layers::identity` asks, `server` is told whom to ask.
+//! Authentication: who sends a request. `layers::identity` asks, `server` is told whom to ask.
+//!
+//! The seam is [`Authenticator`]. Behind it [`JwtAuthenticator`] recognises callers by the tokens of an authorization
+//! server; [`DevKey`] stands in for one on a developer's machine.
+
+mod address;
+mod bearer;
+mod cache;
+mod check;
+mod claims;
+mod dev_key;
+mod fetch;
+mod issuer;
+mod jwt;
+mod key;
+mod keys;
+mod masked;
+mod settings;
+mod token;
+
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -6,6 +27,21 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use wf_core::models::{Principal, TenantId};
+
+pub use address::AddressError;
+pub use dev_key::{DevKey, DevKeyError, DevToken};
+pub use fetch::FetchError;
+pub use issuer::{Issuer, IssuerError, Metadata, WellKnown};
+pub use jwt::{JwtAuthenticator, JwtError};
+pub use masked::Masked;
+pub use settings::{AlgorithmError, JwtConfig, JwtConfigError, KeyTimes, SigningAlgorithm};
+
+/// The scope to see workflows.
+pub const SCOPE_READ: &str = "workflow:read";
+/// The scope to drive one's own workflows.
+pub const SCOPE_WRITE: &str = "workflow:write";
+/// The scope to read and write all workflows of the tenant and to resolve blocks.
+pub const SCOPE_SUPERVISE: &str = "workflow:supervise";
 
 /// Who sends a request.
 #[derive(Debug, Clone, PartialEq, Eq)]

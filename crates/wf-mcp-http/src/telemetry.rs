@@ -41,3 +41,8 @@ pub(crate) fn tool_call(tool: &'static str, reply: &Reply, took: Duration) {
     .increment(1);
     metrics::histogram!("checkpoint_tool_seconds", "tool" => tool).record(took.as_secs_f64());
 }
+
+/// One credential did not pass `check`.
+pub(crate) fn refused(check: &'static str) {
+    metrics::counter!("checkpoint_credentials_refused_total", "check" => check).increment(1);
+}
