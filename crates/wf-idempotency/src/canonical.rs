@@ -103,12 +103,11 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 
 /// Lowercase hexadecimal, two digits a byte.
 pub(crate) fn to_hex(bytes: &[u8]) -> String {
-    const DIGITS: [char; 16] =
-        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(DIGITS[usize::from(byte >> 4)]);
-        text.push(DIGITS[usize::from(byte & 0x0f)]);
-    }
-    text
+    bytes.iter().flat_map(|byte| hex_digits(*byte)).map(char::from).collect()
+}
+
+/// The two lowercase hexadecimal digits of a byte, in ASCII.
+pub(crate) fn hex_digits(byte: u8) -> [u8; 2] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 0x0f)]]
 }

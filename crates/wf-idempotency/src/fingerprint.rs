@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::canonical::{CanonicalError, to_hex, write};
+use crate::canonical::{CanonicalError, hex_digits, write};
 use crate::exact::{Numbers, Plain, check_member};
+use crate::written::from_text;
 
 /// SHA-256 of an operation and its arguments, with the version of the recipe.
 ///
@@ -29,8 +30,7 @@ use crate::exact::{Numbers, Plain, check_member};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint {
     version: u16,
     hash: [u8; 32],
@@ -101,7 +101,12 @@ impl Fingerprint {
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "v{}:{}", self.version, to_hex(&self.hash))
+        let mut digits = [0; 64];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.hash) {
+            pair.copy_from_slice(&hex_digits(byte));
+        }
+        write!(f, "v{}:", self.version)?;
+        f.write_str(std::str::from_utf8(&digits).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -140,6 +145,18 @@ fn nibble(digit: u8) -> Result<u8, FingerprintError> {
         b'0'..=b'9' => Ok(digit - b'0'),
         b'a'..=b'f' => Ok(digit - b'a' + 10),
         _ => Err(FingerprintError),
+    }
+}
+
+impl Serialize for Fingerprint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Fingerprint {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer)
     }
 }
 

@@ -5,14 +5,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::written::from_text;
 
 /// An idempotency key: 1 to 128 visible ASCII characters (`0x21..=0x7E`), compared byte for byte.
 ///
 /// No spaces, no control characters, nothing that looks equal and is not: a key is copied by models,
 /// logged, and part of a database key.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IdempotencyKey(String);
 
 /// Why a text is no [`IdempotencyKey`].
@@ -82,6 +83,18 @@ impl FromStr for IdempotencyKey {
 
     fn from_str(text: &str) -> Result<Self, KeyError> {
         Self::parse(text)
+    }
+}
+
+impl Serialize for IdempotencyKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for IdempotencyKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer)
     }
 }
 

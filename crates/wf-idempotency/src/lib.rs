@@ -105,6 +105,7 @@ mod key;
 mod ledger;
 mod pointer;
 mod strict;
+mod written;
 
 pub use canonical::{CanonicalError, canonical_bytes, canonical_string, sha256_hex};
 pub use exact::MAX_SAFE_INTEGER;
@@ -112,6 +113,7 @@ pub use fingerprint::{Fingerprint, FingerprintError};
 pub use key::{IdempotencyKey, KeyError};
 pub use ledger::{LedgerEntry, ReplayError, Verdict, judge, replay};
 pub use strict::{StrictError, StrictLimits, parse_strict};
+pub use written::from_text;
 
 /// The code of the README, run as a test.
 #[cfg(doctest)]

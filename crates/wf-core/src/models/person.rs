@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 use super::TenantId;
 
 /// Who caused something; written `user:<subject>`, `system:<name>` or `cli:<os user>`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Actor {
     /// A person (or a client of their own) known to the authorization server by this subject.
     User(String),
@@ -78,6 +78,25 @@ impl fmt::Display for Actor {
             Self::Cli(_) => "cli",
         };
         write!(f, "{kind}:{}", self.subject())
+    }
+}
+
+impl FromStr for Actor {
+    type Err = ActorError;
+    fn from_str(text: &str) -> Result<Self, ActorError> {
+        Self::parse(text)
+    }
+}
+
+impl Serialize for Actor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Actor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        wf_idempotency::from_text(deserializer)
     }
 }
 

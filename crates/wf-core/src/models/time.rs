@@ -1,13 +1,13 @@
 //! Wall-clock instants as values; nothing here reads a clock.
 
 use std::fmt;
+use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 /// Milliseconds since the Unix epoch, UTC; written as RFC 3339 with milliseconds and `Z`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
 /// A text that is no RFC 3339 instant of the years 1 to 9999.
@@ -80,6 +80,25 @@ impl Timestamp {
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.3}", self.to_jiff())
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = TimestampError;
+    fn from_str(text: &str) -> Result<Self, TimestampError> {
+        Self::parse(text)
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        wf_idempotency::from_text(deserializer)
     }
 }
 
