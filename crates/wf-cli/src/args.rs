@@ -10,6 +10,7 @@ use crate::cmd::outbox::OutboxArgs;
 use crate::cmd::procedure::ProcedureArgs;
 use crate::cmd::serve::ServeArgs;
 use crate::cmd::store::{BackupArgs, MigrateArgs, RestoreArgs, RestoredArgs};
+use crate::cmd::token::TokenArgs;
 use crate::cmd::workflow::WorkflowArgs;
 use crate::config::ConfigArgs;
 
@@ -44,6 +45,7 @@ pub(crate) enum Command {
     Workflow(WorkflowArgs),
     Locks(LocksArgs),
     Outbox(OutboxArgs),
+    Token(TokenArgs),
     Migrate(MigrateArgs),
     Backup(BackupArgs),
     Restore(RestoreArgs),

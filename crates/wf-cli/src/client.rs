@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
@@ -26,6 +26,8 @@ pub(crate) struct Endpoint {
     url: Uri,
     host: String,
     port: u16,
+    /// The whole `Authorization` header; its `Debug` says nothing of it.
+    authorization: Option<HeaderValue>,
 }
 
 impl Endpoint {
@@ -41,11 +43,29 @@ impl Endpoint {
         let uri: Uri = url.parse().map_err(|_| wrong())?;
         let host = uri.host().ok_or_else(wrong)?.to_owned();
         match uri.scheme_str() {
-            Some("http") => Ok(Self { port: uri.port_u16().unwrap_or(80), host, url: uri }),
+            Some("http") => {
+                let port = uri.port_u16().unwrap_or(80);
+                Ok(Self { port, host, url: uri, authorization: None })
+            }
             Some("https") => Err(Failure::usage("https is not supported yet by `call`")
                 .help("call the server on its own machine over http")),
             _ => Err(wrong()),
         }
+    }
+
+    /// Sends this bearer token with every call (RFC 6750 section 2.1).
+    ///
+    /// # Errors
+    /// When it is none.
+    pub(crate) fn with_token(mut self, token: &str) -> Result<Self, Failure> {
+        let wrong = || Failure::usage("the token is none: it has characters that no token has");
+        if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(wrong());
+        }
+        let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        self.authorization = Some(value);
+        Ok(self)
     }
 
     /// Calls a tool; the `result` of the JSON-RPC answer.
@@ -98,7 +118,7 @@ impl Endpoint {
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(lost)?;
         let driver = tokio::spawn(connection);
         let path = self.url.path_and_query().map_or("/mcp", |path| path.as_str());
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(Method::POST)
             .uri(path)
             .header(HOST, authority)
@@ -108,6 +128,9 @@ impl Endpoint {
             .header(USER_AGENT, concat!("wf-cli/", env!("CARGO_PKG_VERSION")))
             .body(Full::new(body))
             .map_err(|error| Failure::usage("the call cannot be written").because(error))?;
+        if let Some(value) = &self.authorization {
+            request.headers_mut().insert(AUTHORIZATION, value.clone());
+        }
         let response = sender.send_request(request).await.map_err(lost)?;
         let status = response.status();
         let kind = response
@@ -149,6 +172,9 @@ fn http_failure(status: StatusCode, body: &str) -> Failure {
         | StatusCode::SERVICE_UNAVAILABLE
         | StatusCode::GATEWAY_TIMEOUT => Failure::unavailable(message)
             .help("send the very same call again, with the same idempotency_key"),
+        StatusCode::UNAUTHORIZED => Failure::failed(message).help(
+            "give a token that the server takes: --token or WF_TOKEN; `wf-cli token issue` makes one for serve --auth dev",
+        ),
         StatusCode::NOT_FOUND => {
             Failure::failed(message).help("the URL of the endpoint usually ends in /mcp")
         }
@@ -184,6 +210,18 @@ mod tests {
         assert_eq!((endpoint.host.as_str(), endpoint.port), ("[::1]", 9));
         for bad in ["", "127.0.0.1:8080", "ftp://x/mcp", "https://x/mcp", "http:///mcp"] {
             assert_eq!(Endpoint::parse(bad).unwrap_err().exit(), Exit::Usage, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_sent_and_never_shown() {
+        let endpoint =
+            Endpoint::parse("http://[::1]:9/mcp").unwrap().with_token("abc.def").unwrap();
+        assert_eq!(endpoint.authorization.as_ref().unwrap(), "Bearer abc.def");
+        assert!(!format!("{endpoint:?}").contains("abc"));
+        for bad in ["", "a b", "a\nb", "é"] {
+            let endpoint = Endpoint::parse("http://[::1]:9/mcp").unwrap();
+            assert_eq!(endpoint.with_token(bad).unwrap_err().exit(), Exit::Usage, "{bad:?}");
         }
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod outbox;
 pub(crate) mod procedure;
 pub(crate) mod serve;
 pub(crate) mod store;
+pub(crate) mod token;
 pub(crate) mod workflow;
 
 use clap::CommandFactory as _;
@@ -31,6 +32,7 @@ pub(crate) async fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Workflow(args) => workflow::run(args, config, output).await,
         Command::Locks(args) => locks::run(args, config, output).await,
         Command::Outbox(args) => outbox::run(args, config, output).await,
+        Command::Token(args) => token::run(args, config, output),
         Command::Migrate(MigrateArgs {}) => store::migrate(config, output).await,
         Command::Backup(args) => store::backup(args, config, output).await,
         Command::Restore(args) => store::restore(args, config, output).await,

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use wf_backend_local::{
     BackupError, LocalConfig, LocalStore, MigrateReport, RestoreError, RestoreReport,
 };
-use wf_core::access::Visibility;
 use wf_core::engine::verify::{VerifyReport, verify};
 use wf_core::engine::{Engine, EngineError, EngineParts, Policies, Settings};
 use wf_core::ports::{
@@ -173,7 +172,7 @@ async fn engine(
             locale: config.server.locale.clone(),
             timezone: config.server.timezone.clone(),
             retention_ms,
-            visibility: Visibility::default(),
+            visibility: config.auth.visibility,
         },
     })
     .await

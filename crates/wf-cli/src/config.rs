@@ -1,8 +1,9 @@
 //! Configuration: defaults, then `--config FILE`, then `WF_…` variables, then flags; the later wins.
 //!
 //! Reading order: [`keys`] (the table), [`value`] (kinds), [`layers`] (reading and merging), [`check`] (what this
-//! build does), [`show`] (`--print-config`).
+//! build does) with [`auth`], [`show`] (`--print-config`).
 
+pub(crate) mod auth;
 pub(crate) mod check;
 pub(crate) mod keys;
 pub(crate) mod layers;
@@ -19,6 +20,7 @@ use clap::Args;
 use wf_core::models::Locale;
 
 use crate::exit::Failure;
+use auth::AuthConfig;
 use layers::{Layers, Sources};
 
 /// Where the configuration comes from; accepted after every subcommand.
@@ -53,6 +55,8 @@ pub(crate) enum LogFormat {
 pub(crate) struct Config {
     /// The server.
     pub(crate) server: ServerConfig,
+    /// Who is let in.
+    pub(crate) auth: AuthConfig,
     /// The database file.
     pub(crate) database: PathBuf,
     /// The folder of procedures; the built-in ones when absent.
@@ -90,14 +94,19 @@ pub(crate) struct ServerConfig {
     pub(crate) allowed_hosts: Vec<String>,
     /// Origins of browsers.
     pub(crate) allowed_origins: Vec<String>,
+    /// Networks of proxies that are believed.
+    pub(crate) trusted_proxies: Vec<String>,
+    /// Certificate chain and key.
+    pub(crate) tls: Option<(PathBuf, PathBuf)>,
 }
 
 impl ConfigArgs {
-    /// Reads and merges all layers; problems are in the result.
+    /// Reads and merges all layers; problems are in the result. `more` are flags of the command: key path, value, the
+    /// flag.
     ///
     /// # Errors
     /// When the file cannot be read, or `--set` has no `=`.
-    pub(crate) fn layers(&self, more: &[(&str, String)]) -> Result<Layers, Failure> {
+    pub(crate) fn layers(&self, more: &[(&str, String, &str)]) -> Result<Layers, Failure> {
         let text = match &self.config {
             Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
                 Failure::usage(format!("the configuration file {} cannot be read", path.display()))
@@ -123,9 +132,8 @@ impl ConfigArgs {
                 flags.push((path.to_owned(), value, flag.to_owned()));
             }
         }
-        for (path, value) in more {
-            let name = path.rsplit('.').next().unwrap_or(path);
-            flags.push(((*path).to_owned(), value.clone(), format!("--{name}")));
+        for (path, value, flag) in more {
+            flags.push(((*path).to_owned(), value.clone(), (*flag).to_owned()));
         }
         Ok(Layers::read(&Sources {
             file: self.config.as_deref().zip(text.as_deref()),
@@ -158,6 +166,12 @@ pub(crate) fn accept(layers: &Layers) -> Result<Config, Failure> {
         return Err(Failure::usage("the configuration asks for what this build cannot do")
             .details(later)
             .help("remove these keys, or use a release that supports them"));
+    }
+    let wrong = check::contradictions(layers);
+    if !wrong.is_empty() {
+        return Err(Failure::usage("the configuration contradicts itself")
+            .details(wrong)
+            .help("docs/authentication.md shows whole configurations"));
     }
     Ok(check::typed(layers))
 }

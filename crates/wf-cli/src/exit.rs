@@ -130,6 +130,18 @@ impl Failure {
     }
 }
 
+/// An error and its causes on one line, for a log.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    one_line(&text)
+}
+
 /// Text of outside on one line and without control characters, so that it cannot forge another line.
 pub(crate) fn one_line(text: &str) -> String {
     text.trim_end()

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use serde_json::{Map, Value};
 
+use crate::auth::JwtAuthenticator;
 use crate::fault::Fault;
 use crate::routes::{MCP, METADATA, Route, STANDARD};
 use crate::server::ServeError;
@@ -77,6 +78,12 @@ pub enum ServiceLists {
 pub trait Mirror: std::fmt::Debug + Send + Sync {
     /// The document (RFC 8414 section 3.2), or `None` while there is none.
     fn document(&self) -> Option<Bytes>;
+}
+
+impl Mirror for JwtAuthenticator {
+    fn document(&self) -> Option<Bytes> {
+        self.metadata()
+    }
 }
 
 /// The scopes that clients are told of. Clients without a challenge ask for all of them, so supervision is not here.
@@ -209,7 +216,8 @@ impl Entrances {
 }
 
 /// A scheme, a host, perhaps a port, and nothing else. Lower case, as clients compare it byte for byte.
-fn is_origin(text: &str) -> bool {
+#[must_use]
+pub fn is_origin(text: &str) -> bool {
     text.parse::<http::Uri>().is_ok_and(|url| {
         matches!(url.scheme_str(), Some("http" | "https"))
             && url.authority().is_some_and(|authority| {

@@ -1,9 +1,11 @@
 //! `wf-cli call`: calls one tool of a server and prints what it says.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Map, Value};
+use wf_mcp_http::auth::Masked;
 
 use crate::client::Endpoint;
 use crate::config::ConfigArgs;
@@ -15,6 +17,7 @@ use crate::output::{Output, Tone};
 #[command(after_help = "Examples:
   wf-cli call find_work
   wf-cli call find_work --arg query=pump --json
+  WF_TOKEN=$(wf-cli token issue --sub ann) wf-cli call find_work
   wf-cli call start_workflow --arg procedure_id=pump-inspection \\
     --arg assets.pump=PUMP-204 --arg inputs.work_order=WO-1 --arg idempotency_key=my-key-1
 
@@ -31,9 +34,17 @@ pub(crate) struct CallArgs {
     /// The MCP endpoint [default: /mcp at server.listen]
     #[arg(long, env = "WF_URL", hide_env_values = true)]
     url: Option<String>,
+    /// The bearer token to send; better in the variable, which other users cannot see
+    #[arg(long, env = "WF_TOKEN", hide_env_values = true, value_parser = masked)]
+    token: Option<Masked<String>>,
     /// How long to wait for the answer, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
+}
+
+/// So that no `Debug` of the arguments shows it.
+fn masked(text: &str) -> Result<Masked<String>, Infallible> {
+    Ok(Masked::new(text.to_owned()))
 }
 
 /// Runs the command.
@@ -46,7 +57,10 @@ pub(crate) async fn run(
         Some(url) => url.clone(),
         None => format!("http://{}/mcp", config.load()?.server.listen),
     };
-    let endpoint = Endpoint::parse(&url)?;
+    let mut endpoint = Endpoint::parse(&url)?;
+    if let Some(token) = &args.token {
+        endpoint = endpoint.with_token(token.expose())?;
+    }
     let arguments = arguments(args.arguments.as_deref(), &args.arg)?;
     let wait = Duration::from_secs(args.timeout);
     let result = endpoint.call_tool(&args.tool, arguments, wait).await?;

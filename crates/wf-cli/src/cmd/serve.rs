@@ -1,8 +1,9 @@
 //! `wf-cli serve`: the server, from its configuration to its polite end.
 //!
-//! Neighbours: `signals` (who asks to end or to reload), `work` (dispatch, sweep, upkeep), `probes` (what `/readyz`
+//! Neighbours: `crate::gate` (who is let in), `certificate` (TLS), `signals` (who asks to end or to reload), `work` (dispatch, sweep, upkeep), `probes` (what `/readyz`
 //! and `/metrics` say).
 
+pub(crate) mod certificate;
 mod probes;
 mod signals;
 mod work;
@@ -18,8 +19,10 @@ use wf_mcp_http::{HttpConfig, ServeError, Server};
 
 use crate::ambient::OsIds;
 use crate::compose::{self, Found, Serving};
+use crate::config::auth::AuthMode;
 use crate::config::{self, Config, ConfigArgs, check, show};
 use crate::exit::Failure;
+use crate::gate;
 use crate::output::{Output, Tone};
 use crate::procedures::{self, Loaded};
 use crate::telemetry;
@@ -34,12 +37,16 @@ SIGTERM or SIGINT ends it politely within 25 seconds, SIGHUP reads the procedure
 Examples:
   wf-cli serve
   wf-cli serve --listen 127.0.0.1:9000 --database /var/lib/checkpoint/checkpoint.db
+  wf-cli serve --auth dev
   wf-cli serve --config checkpoint.toml --print-config"
 )]
 pub(crate) struct ServeArgs {
     /// Address to listen on [key: server.listen]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
+    /// Who is let in: none, dev or jwt [key: auth.mode]
+    #[arg(long, value_name = "MODE")]
+    auth: Option<String>,
     /// Show the configuration that counts, and start nothing
     #[arg(long)]
     print_config: bool,
@@ -51,8 +58,13 @@ pub(crate) async fn run(
     config: &ConfigArgs,
     output: Output,
 ) -> Result<(), Failure> {
-    let flags: Vec<(&str, String)> =
-        args.listen.iter().map(|listen| ("server.listen", listen.clone())).collect();
+    let flags: Vec<(&str, String, &str)> = [
+        ("server.listen", args.listen.as_ref(), "--listen"),
+        ("auth.mode", args.auth.as_ref(), "--auth"),
+    ]
+    .into_iter()
+    .filter_map(|(path, value, flag)| Some((path, value?.clone(), flag)))
+    .collect();
     let layers = config.layers(&flags)?;
     if args.print_config {
         if output.is_json() {
@@ -64,8 +76,8 @@ pub(crate) async fn run(
     let accepted = config::accept(&layers)?;
     if let Some(problem) = check::exposure(&layers) {
         return Err(Failure::usage(problem).help(
-            "listen on a loopback address such as 127.0.0.1:8080, and let a reverse proxy on this machine that \
-             authenticates, or an SSH tunnel, bring callers to it",
+            "set auth.mode = \"jwt\" and its issuer (docs/authentication.md), or listen on a loopback address such \
+             as 127.0.0.1:8080",
         ));
     }
     if args.print_config {
@@ -84,6 +96,8 @@ pub(crate) async fn run(
 async fn serve(config: &Config, signals: Signals, output: Output) -> Result<(), Failure> {
     let registry = telemetry::metrics()?;
     let loaded = procedures::load(config.procedures.as_deref())?;
+    let certificate = config.server.tls.as_ref().map(certificate::Files::new);
+    let tls = certificate.as_ref().map(certificate::Files::load).transpose()?;
     loaded.warn();
     let found = compose::open(config).await?;
     let backend = found.backend.clone();
@@ -92,13 +106,18 @@ async fn serve(config: &Config, signals: Signals, output: Output) -> Result<(), 
         let (signals, stop) = signals
             .watch(work::Reload { engine: Arc::clone(&engine), dir: config.procedures.clone() });
         let probes = probes::Process::new(backend.clone(), registry.clone());
-        let server = Server::bind(http(config), Arc::clone(&engine), Arc::new(probes))
+        let gate = gate::open(config).await?;
+        let http = HttpConfig { tls: tls.clone(), protection: gate.protection, ..http(config) };
+        let (engine_of_server, probes) = (Arc::clone(&engine), Arc::new(probes));
+        let server = Server::bind_with(http, engine_of_server, probes, gate.authenticator)
             .await
             .map_err(cannot_listen)?;
-        if announce(&server, &found, &loaded, output).is_err() {
+        if announce(&server, config, &found, &loaded, output).is_err() {
             // Nobody reads the standard output; that is no reason not to serve.
             tracing::warn!("the standard output is closed");
         }
+        let watched = certificate.zip(tls).map(|(files, tls)| files.watch(tls, stop.clone()));
+        let watched = watched.map(tokio::spawn);
         let work = work::start(work::Parts {
             engine,
             commits: orchestrator.commits(),
@@ -109,6 +128,9 @@ async fn serve(config: &Config, signals: Signals, output: Output) -> Result<(), 
         let drained = server.run(signals::stopped(stop)).await.map_err(cannot_listen)?;
         work.finish().await;
         signals.abort();
+        if let Some(watched) = watched {
+            watched.abort();
+        }
         if drained.in_flight_abandoned > 0 {
             tracing::warn!(
                 requests = drained.in_flight_abandoned,
@@ -150,6 +172,8 @@ fn http(config: &Config) -> HttpConfig {
         request_timeout: server.request_timeout,
         allowed_hosts,
         allowed_origins: server.allowed_origins.clone(),
+        trusted_proxies: server.trusted_proxies.clone(),
+        rate_limit: config.auth.rate_limit,
         instance: OsIds.random_hex().chars().take(6).collect(),
         ..HttpConfig::default()
     }
@@ -175,11 +199,20 @@ fn cannot_listen(error: ServeError) -> Failure {
 /// Says what is served and where its state is. Once this is printed, the server answers.
 fn announce(
     server: &Server,
+    config: &Config,
     found: &Found,
     loaded: &Loaded,
     output: Output,
 ) -> Result<(), Failure> {
-    let url = format!("http://{}/mcp", server.local_addr());
+    let scheme = if config.server.tls.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{}/mcp", server.local_addr());
+    let auth = match config.auth.mode {
+        AuthMode::None => "no authentication".to_owned(),
+        AuthMode::Dev => "tokens of `wf-cli token issue`".to_owned(),
+        AuthMode::Jwt => {
+            format!("tokens of {}", config.auth.issuer.as_deref().unwrap_or_default())
+        }
+    };
     let admin = server.admin_addr();
     let path = found.backend.path().display();
     if output.is_json() {
@@ -194,6 +227,7 @@ fn announce(
         let line = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "url": url,
+            "auth": config.auth.mode.as_str(),
             "admin": admin.map(|address| address.to_string()),
             "database": path.to_string(),
             "created": found.created,
@@ -214,5 +248,5 @@ fn announce(
     if let Some(admin) = admin {
         output.line(&format!("  operators   http://{admin}/readyz and /metrics"))?;
     }
-    output.line(&format!("  MCP         {url}  (no authentication)"))
+    output.line(&format!("  MCP         {url}  ({auth})"))
 }

@@ -9,7 +9,7 @@ use wf_core::models::Locale;
 use super::keys::{KEYS, Key, ROUTE_KEYS, ROUTES, Support};
 use super::layers::{Layers, Origin, Setting, Settings};
 use super::value::{Raw, Value};
-use super::{Config, LogFormat, ServerConfig};
+use super::{Config, LogFormat, ServerConfig, auth};
 
 /// Everything that is set and that this build does not do, one line each.
 pub(crate) fn unsupported(layers: &Layers) -> Vec<String> {
@@ -44,15 +44,31 @@ fn is_default(key: &Key, setting: &Setting) -> bool {
         })
 }
 
-/// An address that only this machine reaches needs no authentication; any other does.
+/// What contradicts itself, one line each.
+pub(crate) fn contradictions(layers: &Layers) -> Vec<String> {
+    let mut problems = auth::problems(layers);
+    let set = |path: &str| layers.settings.contains_key(path);
+    if set("server.tls_cert") != set("server.tls_key") {
+        problems.push("server.tls_cert and server.tls_key must be set together".to_owned());
+    }
+    problems
+}
+
+/// An address that only this machine reaches needs no authentication; any other needs tokens that an authorization
+/// server signs.
 pub(crate) fn exposure(layers: &Layers) -> Option<String> {
+    let missing = match Typed(&layers.settings).text("auth.mode") {
+        Some("jwt") => return None,
+        Some("dev") => "auth.mode = \"dev\" is for this machine only",
+        _ => "there is no authentication",
+    };
     let setting = layers.settings.get("server.listen")?;
     let Value::Address(address) = setting.value else {
         return None;
     };
     (!address.ip().is_loopback()).then(|| {
         format!(
-            "{}: server.listen = \"{address}\" is reachable from other machines, and there is no authentication",
+            "{}: server.listen = \"{address}\" is reachable from other machines, and {missing}",
             setting.origin
         )
     })
@@ -74,7 +90,10 @@ pub(crate) fn typed(layers: &Layers) -> Config {
             public_url: settings.text("server.public_url").map(str::to_owned),
             allowed_hosts: settings.list("server.allowed_hosts"),
             allowed_origins: settings.list("server.allowed_origins"),
+            trusted_proxies: settings.list("server.trusted_proxies"),
+            tls: settings.path("server.tls_cert").zip(settings.path("server.tls_key")),
         },
+        auth: auth::typed(settings),
         database: settings
             .path("backend.local.path")
             .unwrap_or_else(|| PathBuf::from("checkpoint.db")),
@@ -94,14 +113,14 @@ fn fallback() -> SocketAddr {
 
 /// Reads settings by type. The table of keys guarantees that a default is there and has the type.
 #[derive(Debug, Clone, Copy)]
-struct Typed<'a>(&'a Settings);
+pub(super) struct Typed<'a>(pub(super) &'a Settings);
 
 impl<'a> Typed<'a> {
-    fn get(self, path: &str) -> Option<&'a Value> {
+    pub(super) fn get(self, path: &str) -> Option<&'a Value> {
         self.0.get(path).map(|setting| &setting.value)
     }
 
-    fn text(self, path: &str) -> Option<&'a str> {
+    pub(super) fn text(self, path: &str) -> Option<&'a str> {
         match self.get(path)? {
             Value::Text(text) => Some(text),
             Value::Path(_)
@@ -113,7 +132,7 @@ impl<'a> Typed<'a> {
         }
     }
 
-    fn path(self, path: &str) -> Option<PathBuf> {
+    pub(super) fn path(self, path: &str) -> Option<PathBuf> {
         if let Value::Path(found) = self.get(path)? {
             return Some(found.clone());
         }
@@ -134,17 +153,21 @@ impl<'a> Typed<'a> {
         }
     }
 
-    fn duration(self, path: &str) -> Duration {
+    pub(super) fn duration(self, path: &str) -> Duration {
         match self.get(path) {
             Some(Value::Duration(found)) => *found,
             _ => Duration::ZERO,
         }
     }
 
-    fn list(self, path: &str) -> Vec<String> {
+    pub(super) fn list(self, path: &str) -> Vec<String> {
         match self.get(path) {
             Some(Value::List(found)) => found.clone(),
             _ => Vec::new(),
         }
+    }
+
+    pub(super) fn switch(self, path: &str) -> bool {
+        matches!(self.get(path), Some(Value::Switch(true)))
     }
 }

@@ -143,15 +143,17 @@ fn a_file_that_is_no_toml_names_the_place() {
 
 #[test]
 fn keys_of_later_releases_are_refused_by_name_unless_they_ask_for_nothing() {
-    let fine = "[auth]\nmode = \"none\"\nalgorithms = [\"RS256\", \"ES256\", \"EdDSA\"]\n[backend]\nkind = \"local\"\n";
+    let fine = "[backend]\nkind = \"local\"\n";
     assert_eq!(check::unsupported(&read(fine, &[], &[])), Vec::<String>::new());
-    let asks = "[auth]\nmode = \"jwt\"\n[server]\ntls_key = \"k.pem\"\n\
+    let asks = "[backend]\nkind = \"aws\"\n[server]\nsecret_file = \"k.pem\"\n\
                 [[notifications.route]]\nsink = \"webhook\"\nurl = \"https://hooks.example.com/secret\"\n";
     assert_eq!(
         check::unsupported(&read(asks, &[], &[])),
         [
-            format!("{FILE}:4:1: server.tls_key = \"/etc/checkpoint/k.pem\" is not supported yet"),
-            format!("{FILE}:2:1: auth.mode = \"jwt\" is not supported yet"),
+            format!(
+                "{FILE}:4:1: server.secret_file = \"/etc/checkpoint/k.pem\" is not supported yet"
+            ),
+            format!("{FILE}:2:1: backend.kind = \"aws\" is not supported yet"),
             format!("{FILE}:6:1: notifications.route.sink = \"webhook\" is not supported yet"),
             format!(
                 "{FILE}:7:1: notifications.route.url = \"https://hooks.example.com/***\" is not supported yet"
@@ -175,12 +177,32 @@ fn other_machines_are_told_apart_from_this_one() {
 }
 
 #[test]
+fn only_tokens_of_an_authorization_server_let_other_machines_in() {
+    let exposed = |mode: &str| {
+        let flags = [("server.listen", "0.0.0.0:1"), ("auth.mode", mode)];
+        check::exposure(&read("", &[], &flags))
+    };
+    assert!(exposed("none").unwrap().contains("there is no authentication"));
+    assert!(exposed("dev").unwrap().contains("for this machine only"));
+    assert_eq!(exposed("jwt"), None);
+}
+
+#[test]
+fn a_certificate_without_its_key_is_refused() {
+    let failure = super::accept(&read("", &[], &[("server.tls_cert", "c.pem")])).unwrap_err();
+    assert!(failure.text().contains("must be set together"), "{}", failure.text());
+    let both = [("server.tls_cert", "c.pem"), ("server.tls_key", "k.pem")];
+    assert!(super::accept(&read("", &[], &both)).unwrap().server.tls.is_some());
+}
+
+#[test]
 fn the_printed_configuration_masks_secrets_and_reads_back() {
     let file = "[server]\npublic_url = \"https://user:hunter2@wf.example.com\"\n\
+                [auth]\njwks_url = \"https://me:opensesame@auth.example.com/jwks?key=opensesame\"\n\
                 [[notifications.route]]\nto = \"lead\"\nurl = \"https://hooks.example.com/s3cr3t?sig=abc\"\n";
     let layers = read(file, &[], &[]);
     let text = show::as_toml(&layers);
-    for secret in ["hunter2", "s3cr3t", "abc"] {
+    for secret in ["hunter2", "s3cr3t", "abc", "opensesame"] {
         assert!(!text.contains(secret), "{text}");
         assert!(!show::as_json(&layers).to_string().contains(secret));
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use wf_core::models::Locale;
+use wf_mcp_http::RateLimit;
 
 /// What a key accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub(crate) enum Kind {
     Language,
     /// A log level or tracing directives.
     Filter,
+    /// A whole number for each second, minute or hour.
+    Rate,
 }
 
 /// What a layer holds before its kind is known.
@@ -117,7 +120,8 @@ impl Kind {
             | Self::Choice(_)
             | Self::Zone
             | Self::Language
-            | Self::Filter => match raw {
+            | Self::Filter
+            | Self::Rate => match raw {
                 Raw::Text(text) | Raw::Loose(text) => {
                     self.read_text(text.trim(), base).ok_or_else(rule)
                 }
@@ -140,6 +144,7 @@ impl Kind {
             Self::Zone => good(jiff::tz::TimeZone::get(text).is_ok()),
             Self::Language => good(Locale::parse(text).is_some()),
             Self::Filter => good(is_filter(text)),
+            Self::Rate => good(text.parse::<RateLimit>().is_ok()),
             Self::Text => good(true),
             Self::Count { .. } | Self::Switch | Self::List => None,
         }
@@ -162,6 +167,7 @@ impl Kind {
             Self::Switch => "true or false".to_owned(),
             Self::Zone => "an IANA time zone, such as \"Europe/Berlin\"".to_owned(),
             Self::Language => "a language tag, such as \"en\" or \"de-CH\"".to_owned(),
+            Self::Rate => "a whole number and /s, /m or /h, such as \"600/m\"".to_owned(),
             Self::Filter => {
                 "error, warn, info, debug or trace, or directives such as \"info,wf_core=debug\""
                     .to_owned()
@@ -171,7 +177,7 @@ impl Kind {
 }
 
 /// Reads `30s`: a whole number above 0 and ms, s, m, h or d. At most ten years.
-fn duration(text: &str) -> Option<Duration> {
+pub(crate) fn duration(text: &str) -> Option<Duration> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at_checked(digits)?;
     let number: u64 = number.parse().ok().filter(|n| *n > 0)?;

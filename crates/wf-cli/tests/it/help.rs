@@ -29,6 +29,8 @@ fn every_help_is_as_reviewed() {
         "outbox",
         "outbox list",
         "outbox retry",
+        "token",
+        "token issue",
         "migrate",
         "backup",
         "restore",

@@ -66,7 +66,8 @@ fn slips_are_refused_with_2_and_name_the_place() {
             "c.toml:2:1: unknown key server.listne; did you mean server.listen?",
         ),
         ("[server\n", "c.toml:1:8: not TOML"),
-        ("[auth]\nmode = \"jwt\"\n", "auth.mode = \"jwt\" is not supported yet"),
+        ("[auth]\nmode = \"jwt\"\n", "auth.issuer must be set when auth.mode is \"jwt\""),
+        ("[auth]\nissuer = \"https://a.example\"\n", "counts with auth.mode = \"jwt\" only"),
         ("[backend]\nkind = \"aws\"\n", "backend.kind = \"aws\" is not supported yet"),
         ("[idempotency]\nretention = \"soon\"\n", "idempotency.retention must be"),
     ] {
@@ -86,7 +87,33 @@ fn another_machine_is_not_served_without_authentication() {
     for listen in ["0.0.0.0:0", "[::]:0"] {
         let ran = run(folder.path(), &["serve", "--listen", listen]).exits(2);
         assert!(ran.err.contains("there is no authentication"), "{}", ran.err);
-        assert!(ran.err.contains("to do: listen on a loopback address"), "{}", ran.err);
+        assert!(ran.err.contains("or listen on a loopback address"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn development_tokens_are_for_this_machine_only() {
+    let folder = with_file("");
+    let ran = run(folder.path(), &["serve", "--auth", "dev", "--listen", "0.0.0.0:0"]).exits(2);
+    assert!(ran.err.contains("for this machine only"), "{}", ran.err);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made");
+}
+
+#[test]
+fn a_token_is_issued_on_stdout_alone_and_a_wrong_one_is_refused() {
+    let folder = with_file("");
+    let token = run(folder.path(), &["token", "issue", "--sub", "ann"]).exits(0);
+    assert_eq!(token.out.trim().split('.').count(), 3, "{}", token.out);
+    assert_eq!(token.err, "");
+    let json = run(folder.path(), &["token", "issue", "--sub", "ann", "--ttl", "5m", "--json"]);
+    assert_eq!(json.exits(0).json()["expires_in"], 300);
+    for wrong in [
+        &["--sub", ""][..],
+        &["--sub", "ann", "--ttl", "25h"],
+        &["--sub", "ann", "--ttl", "soon"],
+        &["--sub", "ann", "--tenant", "a b"],
+    ] {
+        run(folder.path(), &[&["token", "issue"], wrong].concat()).exits(2);
     }
 }
 

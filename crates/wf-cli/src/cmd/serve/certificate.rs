@@ -1,0 +1,95 @@
+//! The certificate of the main listener: read at the start, and again whenever its files change.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::watch;
+use tokio::time::sleep;
+use wf_mcp_http::Tls;
+
+use super::signals::stopped;
+use crate::exit::Failure;
+
+/// How often the files are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// Largest file that is read, in bytes. A chain has some kilobytes.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// The two files.
+#[derive(Debug, Clone)]
+pub(crate) struct Files {
+    chain: PathBuf,
+    key: PathBuf,
+}
+
+/// What tells one state of the files from another.
+type Seen = [Option<(SystemTime, u64)>; 2];
+
+impl Files {
+    /// Names them.
+    pub(crate) fn new((chain, key): &(PathBuf, PathBuf)) -> Self {
+        Self { chain: chain.clone(), key: key.clone() }
+    }
+
+    /// Reads both.
+    ///
+    /// # Errors
+    /// When one cannot be read, or they do not fit together.
+    pub(crate) fn load(&self) -> Result<Tls, Failure> {
+        let (chain, key) = (read(&self.chain)?, read(&self.key)?);
+        Tls::new(&chain, &key).map_err(|error| self.unusable(error))
+    }
+
+    fn reload(&self, tls: &Tls) -> Result<(), Failure> {
+        let (chain, key) = (read(&self.chain)?, read(&self.key)?);
+        tls.replace(&chain, &key).map_err(|error| self.unusable(error))
+    }
+
+    fn unusable(&self, error: wf_mcp_http::TlsError) -> Failure {
+        let (chain, key) = (self.chain.display(), self.key.display());
+        Failure::failed(format!("{chain} and {key} cannot be used for TLS"))
+            .because(error)
+            .help("give the chain, the server's own certificate first, and its key, both in PEM")
+    }
+
+    fn seen(&self) -> Seen {
+        [&self.chain, &self.key].map(|path| {
+            let found = std::fs::metadata(path).ok()?;
+            Some((found.modified().ok()?, found.len()))
+        })
+    }
+
+    /// Reads the files again whenever they change. When they cannot be used, the old certificate stays and the log says
+    /// why: they may be half written, and then they change again.
+    pub(super) async fn watch(self, tls: Tls, stop: watch::Receiver<bool>) {
+        let end = stopped(stop);
+        tokio::pin!(end);
+        let mut seen = self.seen();
+        loop {
+            tokio::select! {
+                () = &mut end => break,
+                () = sleep(LOOK_EVERY) => {}
+            }
+            let now = self.seen();
+            if now == seen {
+                continue;
+            }
+            seen = now;
+            match self.reload(&tls) {
+                Ok(()) => tracing::info!("the certificate was replaced"),
+                Err(failure) => {
+                    tracing::error!(problem = failure.text(), "the certificate was not replaced");
+                }
+            }
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let cannot = || Failure::failed(format!("{} cannot be read", path.display()));
+    let length = std::fs::metadata(path).map_err(|error| cannot().because(error))?.len();
+    if length > FILE_BYTES_MAX {
+        return Err(cannot().because(format!("it has more than {FILE_BYTES_MAX} bytes")));
+    }
+    std::fs::read(path).map_err(|error| cannot().because(error))
+}
