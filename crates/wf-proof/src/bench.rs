@@ -4,7 +4,7 @@
 //! [`wire`] one connection, [`process`] what the system says about a server's process, [`samples`] times and what is said
 //! of them. The floors: [`raw`] (the same rows in SQLite) and [`echo`] (bare HTTP); [`child`] starts the echo and the
 //! Python peer, [`contenders`] measures each of them and the product the same way. Size: [`fill`] makes large databases,
-//! [`growth`] and [`start`] measure on them. Saying it: [`figures`] runs the rounds, [`verdicts`] compares with the
+//! [`growth`] and [`start`] measure on them. Abuse: [`slow`] peers beside honest callers. Saying it: [`figures`] runs the rounds, [`verdicts`] compares with the
 //! targets, [`machine`] describes where, [`plot`] and [`report`] write.
 
 pub mod child;
@@ -21,6 +21,7 @@ pub mod raw;
 pub mod report;
 pub mod run;
 pub mod samples;
+pub mod slow;
 pub mod start;
 pub mod verdicts;
 pub mod wire;

@@ -12,6 +12,7 @@ use super::fill;
 use super::load::{self, Measured, Plan};
 use super::report;
 use super::samples::Quantiles;
+use super::slow;
 use crate::fault::Fault;
 
 /// Measures the built server beside its floors.
@@ -32,12 +33,36 @@ enum What {
     Fill(FillArguments),
     /// All figures with their targets, written as JSON, page and plot
     Figures(FiguresArguments),
+    /// What connections that are slow on purpose cost honest callers; an error when that is too much
+    Slow(SlowArguments),
     /// The echo of the floors, as a process of its own
     #[command(hide = true)]
     Echo {
         /// The body of every answer
         answer: PathBuf,
     },
+}
+
+#[derive(Debug, Args)]
+struct SlowArguments {
+    /// The built server
+    #[arg(long, value_name = "FILE")]
+    server: PathBuf,
+    /// Slow connections at once
+    #[arg(long, value_name = "NUMBER", default_value_t = 500)]
+    slow: usize,
+    /// Honest callers
+    #[arg(long, default_value_t = 32)]
+    callers: usize,
+    /// How long each load is measured
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    seconds: f64,
+    /// How often, alone and beside the slow ones
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// How many times as long the 99th of 100 calls may take beside them
+    #[arg(long, value_name = "TIMES", default_value_t = 2.0)]
+    most: f64,
 }
 
 #[derive(Debug, Args)]
@@ -152,6 +177,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Fault> {
         What::Load(asked) => runtime.block_on(one_load(asked)),
         What::Floors(asked) => runtime.block_on(floors(asked)),
         What::Figures(asked) => runtime.block_on(all_figures(asked)),
+        What::Slow(asked) => runtime.block_on(slow::measure(&slow::Asked {
+            server: &asked.server,
+            slow: asked.slow,
+            callers: asked.callers,
+            time: duration(asked.seconds)?,
+            rounds: asked.rounds,
+            most: asked.most,
+        })),
         What::Echo { .. } | What::Fill(_) => Ok(()),
     }
 }
