@@ -88,7 +88,7 @@ fn describe() {
     );
     metrics::describe_counter!(
         "checkpoint_tool_calls_total",
-        "Tool calls, by tool, outcome, error code and whether it was a replay"
+        "Tool calls, by tenant, tool, outcome, error code and whether it was a replay"
     );
     metrics::describe_histogram!("checkpoint_tool_seconds", "Time of a tool call, in seconds");
     metrics::describe_gauge!("checkpoint_requests_in_flight", "MCP requests at work now");

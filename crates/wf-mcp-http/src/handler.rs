@@ -19,7 +19,8 @@ use serde_json::Value;
 use tokio::time::timeout_at;
 use tracing::{Instrument, Span};
 use wf_core::engine::{CallMeta, Engine, Reply};
-use wf_core::models::Principal;
+use wf_core::errors::ErrorCode;
+use wf_core::models::{Principal, TenantId};
 use wf_core::state_machine::Rejection;
 
 use crate::access::Visitor;
@@ -109,9 +110,15 @@ impl Handler {
             Err(rejection) => return self.refuse(spec, sent, &rejection, &meta),
         };
         let Caller { principal, request_id, span, deadlines, place } = caller;
-        let (engine, its_meta) = (Arc::clone(&self.engine), meta.clone());
+        let (engine, its_meta, its_id) =
+            (Arc::clone(&self.engine), meta.clone(), request_id.clone());
         let work = async move {
             let mut reply = ask(&engine, &principal, &asked, &its_meta).await;
+            if let Some(why) = unlogged(&reply) {
+                let incident = &*its_id.0;
+                tracing::error!(incident, tool = spec.name, why, "a call failed by a bug");
+                reply = engine.internal(incident, &its_meta);
+            }
             if failpoint::hit(failpoint::ANSWER) {
                 reply = engine.internal("asked for", &its_meta);
             }
@@ -151,6 +158,15 @@ async fn ask(engine: &Engine, principal: &Principal, asked: &Asked, meta: &CallM
     }
 }
 
+/// What went wrong inside, where the engine answers with a bug of ours: for the log, the caller gets an incident instead.
+fn unlogged(reply: &Reply) -> Option<&str> {
+    let error = reply.body.get("error").filter(|_| reply.error == Some(ErrorCode::Internal))?;
+    if error.pointer("/details/incident").is_some() {
+        return None;
+    }
+    Some(error.get("message").and_then(Value::as_str).unwrap_or_default())
+}
+
 /// The call goes on; the same call again will learn what became of it.
 fn too_slow() -> Rejection {
     let text = "no answer in time: the outcome is unknown, send the very same call again";
@@ -182,13 +198,14 @@ fn wrap(reply: Reply, modern: bool) -> Result<CallToolResult, ErrorData> {
     Ok(wrapped)
 }
 
-fn record(span: &Span, spec: &Spec, reply: &Reply, took: Duration) {
+fn record(span: &Span, tenant: &TenantId, spec: &Spec, reply: &Reply, took: Duration) {
+    span.record("tenant", tenant.as_str());
     span.record("tool", spec.name);
     span.record("outcome", reply.outcome.as_str());
     if let Some(code) = reply.error {
         span.record("code", code.as_str());
     }
-    telemetry::tool_call(spec.name, reply, took);
+    telemetry::tool_call(tenant, spec.name, reply, took);
 }
 
 impl ServerHandler for Handler {
@@ -247,11 +264,11 @@ impl ServerHandler for Handler {
         let (Some(Sent(sent)), Some(caller)) = (sent, parts.and_then(Caller::of)) else {
             return Err(ErrorData::internal_error("the request lost its parts", None));
         };
-        let span = caller.span.clone();
+        let (span, principal) = (caller.span.clone(), Arc::clone(&caller.principal));
         let modern = is_modern(&context);
         let (call_meta, verdict) = meta::read(Some(&context.meta));
         let reply = self.call(spec, sent, call_meta, verdict, caller).await;
-        record(&span, spec, &reply, started.elapsed());
+        record(&span, &principal.tenant, spec, &reply, started.elapsed());
         wrap(reply, modern).map(CallToolResponse::from)
     }
 }

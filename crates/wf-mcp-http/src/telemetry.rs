@@ -1,11 +1,19 @@
-//! Names and labels of this crate's metrics, in one place. Labels come from closed sets, never from a request.
+//! Names and labels of this crate's metrics, in one place. Labels come from closed or bounded sets, never from what a
+//! request says.
 //!
 //! `layers::trace` counts requests, `handler` counts calls, `exchange` counts what is in flight.
+
+mod tenants;
 
 use std::time::Duration;
 
 use http::StatusCode;
 use wf_core::engine::Reply;
+use wf_core::models::TenantId;
+
+use tenants::Tenants;
+
+static TENANTS: Tenants = Tenants::new();
 
 /// One more (`1.0`) or one less (`-1.0`) MCP request in flight.
 pub(crate) fn in_flight(change: f64) {
@@ -28,11 +36,12 @@ pub(crate) fn request(route: &'static str, status: Option<StatusCode>) {
     .increment(1);
 }
 
-/// One tool call was answered after `took`.
-pub(crate) fn tool_call(tool: &'static str, reply: &Reply, took: Duration) {
+/// One tool call of somebody of `tenant` was answered after `took`.
+pub(crate) fn tool_call(tenant: &TenantId, tool: &'static str, reply: &Reply, took: Duration) {
     let code = reply.error.map_or("", |code| code.as_str());
     metrics::counter!(
         "checkpoint_tool_calls_total",
+        "tenant" => TENANTS.label(tenant),
         "tool" => tool,
         "outcome" => reply.outcome.as_str(),
         "code" => code,

@@ -1,7 +1,7 @@
 //! Gives each request an id and a span, and tells its end: one log line, one count.
 //!
-//! Logged: id, route, client address, methods, tool, outcome, code, status, duration. Never: headers, paths as sent,
-//! arguments.
+//! Logged: id, route, client address, methods, tenant, tool, outcome, code, status, duration. Never: headers, paths as
+//! sent, arguments.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -122,6 +122,7 @@ impl Around for Trace {
             route = route.name(),
             trace_id = trace_id(request.headers()),
             method = Empty,
+            tenant = Empty,
             tool = Empty,
             outcome = Empty,
             code = Empty,

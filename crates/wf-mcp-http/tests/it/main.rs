@@ -17,6 +17,7 @@ mod rate;
 mod records;
 mod schemas;
 mod slow;
+mod tenants;
 mod tls;
 mod versions;
 mod wire;

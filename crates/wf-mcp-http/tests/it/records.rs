@@ -13,10 +13,10 @@ use crate::client::call;
 use crate::world::World;
 
 #[derive(Debug, Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl Lines {
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()
     }
@@ -43,7 +43,7 @@ impl<'a> MakeWriter<'a> for Lines {
 
 /// What this process logs from now on, rmcp and hyper included. Of the whole process: which places are worth asking is
 /// remembered for all threads together, so a subscriber of one thread may miss lines.
-static LINES: LazyLock<Lines> = LazyLock::new(|| {
+pub(crate) static LINES: LazyLock<Lines> = LazyLock::new(|| {
     let lines = Lines::default();
     let layer = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(lines.clone());
     let subscriber = Registry::default().with(EnvFilter::new("trace")).with(layer);
@@ -182,7 +182,7 @@ async fn nobody_can_write_lines_or_colours_into_the_log() {
     }
 }
 
-static METRICS: LazyLock<PrometheusHandle> = LazyLock::new(|| {
+pub(crate) static METRICS: LazyLock<PrometheusHandle> = LazyLock::new(|| {
     PrometheusBuilder::new().install_recorder().expect("the only recorder of this process")
 });
 
@@ -197,8 +197,8 @@ async fn requests_and_calls_are_counted() {
     for line in [
         "checkpoint_http_requests_total{route=\"/mcp\",status=\"200\"}",
         "checkpoint_http_requests_total{route=\"unknown\",status=\"404\"}",
-        "checkpoint_tool_calls_total{tool=\"find_work\",outcome=\"list\",code=\"\",duplicate=\"false\"}",
-        "checkpoint_tool_calls_total{tool=\"get_status\",outcome=\"error\",code=\"WORKFLOW_NOT_FOUND\",duplicate=\"false\"}",
+        "checkpoint_tool_calls_total{tenant=\"default\",tool=\"find_work\",outcome=\"list\",code=\"\",duplicate=\"false\"}",
+        "checkpoint_tool_calls_total{tenant=\"default\",tool=\"get_status\",outcome=\"error\",code=\"WORKFLOW_NOT_FOUND\",duplicate=\"false\"}",
         "checkpoint_tool_seconds_count{tool=\"find_work\"}",
         "checkpoint_requests_in_flight",
         "checkpoint_connections",
