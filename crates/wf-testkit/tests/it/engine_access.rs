@@ -270,9 +270,18 @@ async fn an_offeree_sees_what_is_offered() {
 #[tokio::test]
 async fn a_step_with_a_role_is_for_those_who_have_it() {
     let checker = Principal { roles: ["checker".to_owned()].into(), ..bob() };
-    holds(CHECKER, Visibility::Own, checker).await;
+    holds(CHECKER, Visibility::Own, checker.clone()).await;
     let other = Principal { roles: ["cook".to_owned()].into(), ..bob() };
     let scene = Scene::new(Visibility::Own, false).await;
+    // What is refused shows no more of the work than before; what is done does, it is theirs.
+    let asks = async |value: &str| {
+        scene.bench.call(&checker, "submit_step", submit(&scene.work, "remark", value)).await
+    };
+    let done = asks("fine").await;
+    assert_eq!(done.body["workflow"]["owner"]["name"], "Ann");
+    let refused = asks("another").await;
+    assert_eq!(code(&refused), "STEP_ALREADY_RECORDED");
+    assert!(refused.body.get("workflow").is_none(), "{}", refused.body);
     assert_eq!(scene.word(&other, "submit_signed").await, "unknown");
 }
 
