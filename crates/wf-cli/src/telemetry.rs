@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn what_would_act_on_a_terminal_is_shown_instead() {
         let mut line = String::new();
-        write!(Escaping(&mut line), "a\u{1b}[31m\r\nb\u{9b}c\u{202e}d\t{}", "é😀").unwrap();
+        Escaping(&mut line).write_str("a\u{1b}[31m\r\nb\u{9b}c\u{202e}d\té😀").unwrap();
         assert_eq!(line, "a\\u{1b}[31m\\r\\nb\\u{9b}c\\u{202e}d\\té😀");
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! It changes nothing: a database that is not there is not made, an older one is not migrated.
 
+mod auth;
 mod disk;
 
 use std::fmt;
@@ -99,12 +100,13 @@ pub(crate) async fn run(
     if let Some(problem) = check::exposure(&layers) {
         checks.push(
             Check::new("exposure", State::Fail, problem)
-                .advise("listen on a loopback address, behind a reverse proxy that authenticates"),
+                .advise("set auth.mode = \"jwt\", or listen on a loopback address"),
         );
     }
     let (found, damaged) = database(&accepted, args.quick, output).await;
     checks.extend(found);
     checks.extend(definitions(&accepted));
+    checks.extend(auth::checks(&accepted).await);
     checks.push(address("listen", accepted.server.listen));
     checks.extend(accepted.server.admin_listen.map(|admin| address("admin listen", admin)));
     checks.push(clock(SystemClock.now()));
