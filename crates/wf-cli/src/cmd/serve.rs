@@ -1,9 +1,10 @@
 //! `wf-cli serve`: the server, from its configuration to its polite end.
 //!
-//! Neighbours: `crate::gate` (who is let in), `certificate` (TLS), `signals` (who asks to end or to reload), `work` (dispatch, sweep, upkeep), `probes` (what `/readyz`
-//! and `/metrics` say).
+//! Neighbours: `crate::gate` (who is let in), `certificate` (TLS), `files` (how many may be open), `signals`
+//! (who asks to end or to reload), `work` (dispatch, sweep, upkeep), `probes` (what `/readyz` and `/metrics` say).
 
 pub(crate) mod certificate;
+mod files;
 mod probes;
 mod signals;
 mod work;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
+use tokio::sync::Notify;
 use wf_core::policy::DomainPolicyPort as _;
 use wf_core::ports::IdPort as _;
 use wf_mcp_http::{HttpConfig, ServeError, Server};
@@ -32,7 +34,7 @@ use signals::Signals;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Without any configuration: 127.0.0.1:8080, ./checkpoint.db, the built-in procedures, no authentication.
-SIGTERM or SIGINT ends it politely within 25 seconds, SIGHUP reads the procedures again.
+SIGTERM or SIGINT ends it politely within 25 seconds, SIGHUP reads procedures and certificate again.
 
 Examples:
   wf-cli serve
@@ -103,8 +105,12 @@ async fn serve(config: &Config, signals: Signals, output: Output) -> Result<(), 
     let backend = found.backend.clone();
     let done = async {
         let Serving { engine, orchestrator } = compose::serving(config, &backend, &loaded).await?;
-        let (signals, stop) = signals
-            .watch(work::Reload { engine: Arc::clone(&engine), dir: config.procedures.clone() });
+        let hangup = Arc::new(Notify::new());
+        let (signals, stop) = signals.watch(work::Reload {
+            engine: Arc::clone(&engine),
+            dir: config.procedures.clone(),
+            certificate: Arc::clone(&hangup),
+        });
         let probes = probes::Process::new(backend.clone(), registry.clone());
         let gate = gate::open(config).await?;
         let http = HttpConfig { tls: tls.clone(), protection: gate.protection, ..http(config) };
@@ -116,7 +122,8 @@ async fn serve(config: &Config, signals: Signals, output: Output) -> Result<(), 
             // Nobody reads the standard output; that is no reason not to serve.
             tracing::warn!("the standard output is closed");
         }
-        let watched = certificate.zip(tls).map(|(files, tls)| files.watch(tls, stop.clone()));
+        let watched =
+            certificate.zip(tls).map(|(files, tls)| files.watch(tls, hangup, stop.clone()));
         let watched = watched.map(tokio::spawn);
         let work = work::start(work::Parts {
             engine,
@@ -167,7 +174,7 @@ fn http(config: &Config) -> HttpConfig {
         listen: vec![server.listen],
         admin_listen: server.admin_listen,
         max_body_bytes: size(server.max_body_bytes),
-        max_connections: size(server.max_connections),
+        max_connections: size(files::for_connections(server.max_connections)),
         max_in_flight: size(server.max_in_flight),
         request_timeout: server.request_timeout,
         allowed_hosts,

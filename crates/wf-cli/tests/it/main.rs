@@ -1,6 +1,7 @@
 //! The real binary from outside: arguments, configuration, the life of a server, the commands beside it.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod abuse;
 mod binary;
 mod commands;
 mod help;

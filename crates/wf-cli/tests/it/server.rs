@@ -38,6 +38,12 @@ impl Server {
         Self::start_in(TempDir::new().unwrap(), more)
     }
 
+    /// Starts one that may not answer in plain HTTP: it has said where it listens, no more is known.
+    pub(crate) fn start_silently(folder: TempDir, more: &[&str]) -> Self {
+        let (child, port) = spawn(folder.path(), more);
+        Self { folder, child, port }
+    }
+
     /// Starts one in this folder.
     pub(crate) fn start_in(folder: TempDir, more: &[&str]) -> Self {
         let (child, port) = spawn(folder.path(), more);

@@ -95,6 +95,14 @@ async fn a_clear_end_beside_a_doubtful_sign_is_one_answer() {
     let world = World::new().await;
     let body = find();
     let chunks = chunked(&body);
+    // Without anything doubtful the same call is a call: what is refused above is refused for what it is.
+    let plain = [
+        with(&format!("content-length: {}\r\n", body.len()), &body),
+        with("transfer-encoding: chunked\r\n", &chunks),
+    ];
+    for bytes in plain {
+        assert_eq!(only_answer(&world, "a plain call", &bytes).await.status, 200);
+    }
     let cases = [
         // RFC 9112 section 6.3: the coding counts, and the connection ends.
         (

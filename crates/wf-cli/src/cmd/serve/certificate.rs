@@ -1,9 +1,11 @@
 //! The certificate of the main listener: read at the start, and again whenever its files change.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use wf_mcp_http::Tls;
 
@@ -59,28 +61,45 @@ impl Files {
         })
     }
 
-    /// Reads the files again whenever they change. When they cannot be used, the old certificate stays and the log says
-    /// why: they may be half written, and then they change again.
-    pub(super) async fn watch(self, tls: Tls, stop: watch::Receiver<bool>) {
+    /// Reads the files again when they changed since `seen`, or `anyway`; returns what is seen now. When they cannot be
+    /// used, the old certificate stays and the log says why: they may be half written, and then they change again.
+    fn look(&self, tls: &Tls, seen: Seen, anyway: bool) -> Seen {
+        // Before they are read: what changes meanwhile differs the next time.
+        let now = self.seen();
+        if now == seen && !anyway {
+            return now;
+        }
+        match self.reload(tls) {
+            Ok(()) => tracing::info!("the certificate was replaced"),
+            Err(failure) => {
+                for line in failure.text().lines() {
+                    let problem = line.trim_start();
+                    tracing::error!(problem, "the certificate was not replaced");
+                }
+            }
+        }
+        now
+    }
+
+    /// Reads the files again whenever they change, and when asked to (SIGHUP).
+    pub(super) async fn watch(self, tls: Tls, ask: Arc<Notify>, stop: watch::Receiver<bool>) {
         let end = stopped(stop);
         tokio::pin!(end);
         let mut seen = self.seen();
+        let mut anyway = false;
         loop {
-            tokio::select! {
+            let (files, tls) = (self.clone(), tls.clone());
+            // Off the executor: a file system may take its time.
+            let looking = spawn_blocking(move || files.look(&tls, seen, anyway));
+            match looking.await {
+                Ok(now) => seen = now,
+                Err(error) => tracing::error!(%error, "the certificate could not be looked at"),
+            }
+            anyway = tokio::select! {
                 () = &mut end => break,
-                () = sleep(LOOK_EVERY) => {}
-            }
-            let now = self.seen();
-            if now == seen {
-                continue;
-            }
-            seen = now;
-            match self.reload(&tls) {
-                Ok(()) => tracing::info!("the certificate was replaced"),
-                Err(failure) => {
-                    tracing::error!(problem = failure.text(), "the certificate was not replaced");
-                }
-            }
+                () = ask.notified() => true,
+                () = sleep(LOOK_EVERY) => false,
+            };
         }
     }
 }

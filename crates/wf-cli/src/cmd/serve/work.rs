@@ -145,16 +145,19 @@ async fn upkeep(registry: PrometheusHandle, stop: watch::Receiver<bool>) {
     }
 }
 
-/// Reads the procedures again.
+/// Reads the procedures and the certificate again.
 #[derive(Debug)]
 pub(super) struct Reload {
     pub(super) engine: Arc<Engine>,
     pub(super) dir: Option<PathBuf>,
+    /// Told to read the certificate again.
+    pub(super) certificate: Arc<Notify>,
 }
 
 impl Reload {
     /// Reloads; on any problem the old set stays, and the log says why.
     pub(super) async fn now(&self) {
+        self.certificate.notify_one();
         let dir = self.dir.clone();
         let read = tokio::task::spawn_blocking(move || procedures::load(dir.as_deref())).await;
         let loaded = match read {
