@@ -9,7 +9,7 @@ pub(crate) const DRAIN: &str = "drain";
 
 /// True if the place is to report an error; panics, waits or ends the process if that was asked for.
 #[cfg(feature = "failpoints")]
-pub(crate) fn hit(place: &'static str) -> bool {
+pub(crate) fn is_asked(place: &'static str) -> bool {
     fail::fail_point!(place, |how: Option<String>| {
         if how.as_deref() == Some("abort") {
             std::process::abort();
@@ -21,6 +21,6 @@ pub(crate) fn hit(place: &'static str) -> bool {
 
 /// Nothing, in a build without the feature.
 #[cfg(not(feature = "failpoints"))]
-pub(crate) const fn hit(_place: &'static str) -> bool {
+pub(crate) const fn is_asked(_place: &'static str) -> bool {
     false
 }

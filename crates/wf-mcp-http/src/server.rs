@@ -191,7 +191,7 @@ impl Server {
         let deadline = Instant::now() + config.shutdown_grace;
         parts.answers.draining.store(true, Ordering::Release);
         tracing::info!(grace = ?config.shutdown_grace, "shutting down");
-        failpoint::hit(failpoint::DRAIN);
+        failpoint::is_asked(failpoint::DRAIN);
         // A closed channel means that every acceptor is gone already.
         let _ = stop.send(Some(deadline));
         while acceptors.join_next().await.is_some() {}

@@ -5,10 +5,10 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::fault::Fault;
-use crate::harness::server::{PATIENCE, address_in};
+use crate::harness::server::{PATIENCE, until_it_serves};
 
 /// Such a process. Killed when dropped.
 #[derive(Debug)]
@@ -34,20 +34,14 @@ impl Other {
             .map_err(Fault::io(format!("starting {name}")))?;
         // From here on it is ended when this ends early.
         let mut other = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
-        let end = Instant::now() + PATIENCE;
-        loop {
-            let said = std::fs::read_to_string(&path).unwrap_or_default();
-            if let Some(address) = address_in(&said) {
-                other.address = address;
-                return Ok(other);
+        match until_it_serves(&mut other.child, &path, Instant::now() + PATIENCE)? {
+            Ok(address) => other.address = address,
+            Err(_) => {
+                let log = std::fs::read_to_string(&path).unwrap_or_default();
+                return Err(Fault::Server { what: format!("{name} does not serve"), log });
             }
-            let ended = other.child.try_wait().map_err(Fault::io(format!("waiting for {name}")))?;
-            if ended.is_some() || Instant::now() > end {
-                let what = format!("{name} does not serve");
-                return Err(Fault::Server { what, log: said });
-            }
-            std::thread::sleep(Duration::from_millis(1));
         }
+        Ok(other)
     }
 
     /// Where it serves.

@@ -7,9 +7,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use wf_testkit::audit::history::Attempt;
+use serde_json::{Map, Value};
+use wf_testkit::audit::history::{Attempt, Outcome};
 
 use crate::fault::Fault;
+
+/// A logical call: one key, one payload, however often it is sent.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Its number in the run, from [`Recorder::next_call`].
+    pub number: u64,
+    /// The tool.
+    pub tool: &'static str,
+    /// The tool's arguments.
+    pub arguments: Map<String, Value>,
+}
 
 /// The attempts of a run, in the order in which they were over, and the clock that all of them share.
 #[derive(Debug)]
@@ -41,6 +53,22 @@ impl Recorder {
     /// Keeps an attempt.
     pub fn keep(&self, attempt: Attempt) {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner).push(attempt);
+    }
+
+    /// Keeps an attempt at a call that this caller sent then and that is over now, by the one principal of a server
+    /// without authentication.
+    pub fn attempted(&self, caller: u32, call: &Call, sent_ns: u64, outcome: Outcome) {
+        self.keep(Attempt {
+            call: call.number,
+            caller,
+            tenant: "default".to_owned(),
+            actor: "user:local".to_owned(),
+            tool: call.tool.to_owned(),
+            arguments: call.arguments.clone(),
+            sent_ns,
+            over_ns: self.now_ns(),
+            outcome,
+        });
     }
 
     /// Everything so far.

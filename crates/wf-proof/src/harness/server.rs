@@ -106,26 +106,15 @@ impl Server {
     /// One start; `None` when it may be tried again.
     fn start_once(launch: &Launch, end: Instant) -> Result<Option<Self>, Fault> {
         let (mut child, output) = Self::spawn(launch)?;
-        loop {
-            if let Some(address) = address_in(&read(&output)) {
-                return Ok(Some(Self { child, address, output }));
-            }
-            let ended = child.try_wait().map_err(Fault::io("waiting for the server"))?;
-            let is_over = Instant::now() > end;
-            if !is_over && ended.is_some_and(|status| status.code() == Some(UNAVAILABLE)) {
+        let what = match until_it_serves(&mut child, &output, end)? {
+            Ok(address) => return Ok(Some(Self { child, address, output })),
+            Err(Some(status)) if status.code() == Some(UNAVAILABLE) && Instant::now() < end => {
                 return Ok(None);
             }
-            if ended.is_some() || is_over {
-                let _ = child.kill();
-                let _ = child.wait();
-                let what = match ended {
-                    Some(status) => format!("the server ended with {status} instead of serving"),
-                    None => "the server did not say where it listens".to_owned(),
-                };
-                return Err(Fault::Server { what, log: read(&output) });
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
+            Err(Some(status)) => format!("the server ended with {status} instead of serving"),
+            Err(None) => "the server did not say where it listens".to_owned(),
+        };
+        Err(Fault::Server { what, log: read(&output) })
     }
 
     /// Starts it without waiting: for runs in which it is expected to fail. Answers the process and its output file.
@@ -222,6 +211,28 @@ impl Server {
     }
 }
 
+/// Waits until a process says in its output where it serves. Otherwise it is gone afterwards: it ended by itself, with
+/// this status, or it stayed silent to the end and was killed.
+pub(crate) fn until_it_serves(
+    child: &mut Child,
+    output: &Path,
+    end: Instant,
+) -> Result<Result<SocketAddr, Option<ExitStatus>>, Fault> {
+    loop {
+        if let Some(address) = address_in(&read(output)) {
+            return Ok(Ok(address));
+        }
+        let ended = child.try_wait().map_err(Fault::io("waiting for a server"))?;
+        if ended.is_some() || Instant::now() > end {
+            // It may be gone already.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Ok(Err(ended));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -234,7 +245,7 @@ fn read(path: &Path) -> String {
 }
 
 /// The address in the first lines that `serve` prints.
-pub(crate) fn address_in(text: &str) -> Option<SocketAddr> {
+fn address_in(text: &str) -> Option<SocketAddr> {
     let (before, _) = text.split_once("/mcp")?;
     let (_, address) = before.rsplit_once("://")?;
     address.parse().ok()

@@ -10,11 +10,11 @@ use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
-use wf_testkit::audit::history::{Attempt, Outcome};
+use wf_testkit::audit::history::Outcome;
 
 use crate::harness::client::Client;
 use crate::harness::gate::Gate;
-use crate::harness::record::Recorder;
+use crate::harness::record::{Call, Recorder};
 
 use super::{Phase, Plan, Unknown, is_definite_result, is_recorded, values};
 
@@ -30,13 +30,6 @@ pub(super) struct Gone;
 
 /// What is known of a call: its definite result, or nothing.
 pub(super) type Known = Result<Option<Value>, Gone>;
-
-/// A logical call.
-struct Call {
-    number: u64,
-    tool: &'static str,
-    arguments: Map<String, Value>,
-}
 
 /// One caller.
 pub(super) struct Caller {
@@ -181,17 +174,7 @@ impl Caller {
         let answered = self.unless_gone(client.call(call.tool, &call.arguments)).await;
         let outcome = answered
             .unwrap_or_else(|Gone| Outcome::Unknown { why: "the caller went away".to_owned() });
-        self.recorder.keep(Attempt {
-            call: call.number,
-            caller: self.number,
-            tenant: "default".to_owned(),
-            actor: "user:local".to_owned(),
-            tool: call.tool.to_owned(),
-            arguments: call.arguments.clone(),
-            sent_ns,
-            over_ns: self.recorder.now_ns(),
-            outcome: outcome.clone(),
-        });
+        self.recorder.attempted(self.number, call, sent_ns, outcome.clone());
         drop(pass);
         self.connection = Some((address, client));
         Ok(outcome)

@@ -7,10 +7,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use wf_testkit::audit::history::{Attempt, Outcome};
+use wf_testkit::audit::history::Outcome;
 
 use crate::harness::client::Client;
-use crate::harness::record::Recorder;
+use crate::harness::record::{Call, Recorder};
 
 /// What one attempt said.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,14 +28,6 @@ pub(super) enum Said {
     Silent(String),
     /// An answer that no fault of a disk may cause.
     Wrong(String),
-}
-
-/// One key, one payload.
-#[derive(Debug, Clone)]
-struct Call {
-    number: u64,
-    tool: &'static str,
-    arguments: Map<String, Value>,
 }
 
 /// One caller, with one workflow at a time.
@@ -159,29 +151,15 @@ impl Caller {
 
     /// Writes down an attempt of the call in hand that another caller made.
     pub(super) fn keep(&self, caller: u32, sent_ns: u64, outcome: Outcome) {
-        self.record(caller, &self.next, sent_ns, outcome);
+        self.recorder.attempted(caller, &self.next, sent_ns, outcome);
     }
 
     async fn send(&mut self, call: &Call) -> (Said, Option<Value>) {
         let sent_ns = self.recorder.now_ns();
         let outcome = self.client.call(call.tool, &call.arguments).await;
-        self.record(self.number, call, sent_ns, outcome.clone());
+        self.recorder.attempted(self.number, call, sent_ns, outcome.clone());
         let result = outcome.result();
         (judge(&outcome, result.as_ref()), result)
-    }
-
-    fn record(&self, caller: u32, call: &Call, sent_ns: u64, outcome: Outcome) {
-        self.recorder.keep(Attempt {
-            call: call.number,
-            caller,
-            tenant: "default".to_owned(),
-            actor: "user:local".to_owned(),
-            tool: call.tool.to_owned(),
-            arguments: call.arguments.clone(),
-            sent_ns,
-            over_ns: self.recorder.now_ns(),
-            outcome,
-        });
     }
 
     fn begin(&mut self) {
