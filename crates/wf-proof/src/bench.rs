@@ -4,14 +4,16 @@
 //! [`wire`] one connection, [`process`] what the system says about a server's process, [`samples`] times and what is said
 //! of them. The floors: [`raw`] (the same rows in SQLite) and [`echo`] (bare HTTP); [`child`] starts the echo and the
 //! Python peer, [`contenders`] measures each of them and the product the same way. Size: [`fill`] makes large databases,
-//! [`growth`] and [`start`] measure on them. Abuse: [`slow`] peers beside honest callers. Saying it: [`figures`] runs the rounds, [`verdicts`] compares with the
-//! targets, [`machine`] describes where, [`plot`] and [`report`] write.
+//! [`growth`] and [`start`] measure on them. Abuse: [`slow`] peers beside honest callers, and what
+//! time tells of [`foreign`] ids. Saying it: [`figures`] runs the rounds, [`verdicts`] compares with the targets,
+//! [`machine`] describes where, [`plot`] and [`report`] write.
 
 pub mod child;
 pub mod contenders;
 pub mod echo;
 pub mod figures;
 pub mod fill;
+pub mod foreign;
 pub mod growth;
 pub mod load;
 pub mod machine;

@@ -9,6 +9,7 @@ use super::contenders::{Contenders, serve, temporary};
 use super::echo;
 use super::figures::{self, Asked};
 use super::fill;
+use super::foreign;
 use super::load::{self, Measured, Plan};
 use super::report;
 use super::samples::Quantiles;
@@ -35,6 +36,8 @@ enum What {
     Figures(FiguresArguments),
     /// What connections that are slow on purpose cost honest callers; an error when that is too much
     Slow(SlowArguments),
+    /// Whether time tells ids of another tenant from ids that never were; an error when it does
+    Foreign(ForeignArguments),
     /// The echo of the floors, as a process of its own
     #[command(hide = true)]
     Echo {
@@ -62,6 +65,19 @@ struct SlowArguments {
     rounds: usize,
     /// How many times as long the 99th of 100 calls may take beside them
     #[arg(long, value_name = "TIMES", default_value_t = 2.0)]
+    most: f64,
+}
+
+#[derive(Debug, Args)]
+struct ForeignArguments {
+    /// The built server
+    #[arg(long, value_name = "FILE")]
+    server: PathBuf,
+    /// Calls of each kind
+    #[arg(long, value_name = "NUMBER", default_value_t = 2_000)]
+    samples: usize,
+    /// How far from 50 of 100 pairs foreign ids may be slower
+    #[arg(long, value_name = "PAIRS", default_value_t = 5.0)]
     most: f64,
 }
 
@@ -183,6 +199,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Fault> {
             callers: asked.callers,
             time: duration(asked.seconds)?,
             rounds: asked.rounds,
+            most: asked.most,
+        })),
+        What::Foreign(asked) => runtime.block_on(foreign::measure(&foreign::Asked {
+            server: &asked.server,
+            samples: asked.samples,
             most: asked.most,
         })),
         What::Echo { .. } | What::Fill(_) => Ok(()),

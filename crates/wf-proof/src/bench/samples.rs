@@ -26,6 +26,20 @@ pub struct Quantiles {
 }
 
 impl Samples {
+    /// None yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { nanos: Vec::new() }
+    }
+
+    /// In nanoseconds, the shortest first.
+    #[must_use]
+    pub fn sorted(&self) -> Vec<u64> {
+        let mut sorted = self.nanos.clone();
+        sorted.sort_unstable();
+        sorted
+    }
+
     /// Adds one.
     pub fn push(&mut self, time: Duration) {
         self.nanos.push(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
@@ -51,8 +65,7 @@ impl Samples {
     /// Their quantiles; zero when there are none.
     #[must_use]
     pub fn quantiles(&self) -> Quantiles {
-        let mut sorted = self.nanos.clone();
-        sorted.sort_unstable();
+        let sorted = self.sorted();
         let at = |per_mille: usize| {
             // The smallest value that so many are not above.
             let rank = (sorted.len() * per_mille).div_ceil(1_000).max(1);

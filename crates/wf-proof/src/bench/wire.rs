@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HOST};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1::{self, SendRequest};
@@ -44,6 +44,17 @@ impl Connection {
             ),
         ]);
         Ok(Self { sender, headers })
+    }
+
+    /// The same with a token in each call.
+    ///
+    /// # Errors
+    /// When the token cannot be in a header.
+    pub fn bearing(mut self, token: &str) -> Result<Self, Fault> {
+        let value = HeaderValue::from_str(&format!("Bearer {token}"))
+            .map_err(|error| Fault::Run(format!("the token is no header: {error}")))?;
+        self.headers.insert(AUTHORIZATION, value);
+        Ok(self)
     }
 
     /// One call; the body of the answer.
