@@ -9,7 +9,7 @@ use wf_core::models::Scopes;
 
 use crate::auth::Caller;
 use crate::entrance::{Entrance, ServiceLists};
-use crate::fault::Fault;
+use crate::fault::Denied;
 use crate::tools::{self, Needs, Spec};
 use crate::wire::envelope::Request;
 
@@ -37,7 +37,7 @@ impl Visitor {
     /// A service that acts gets a 401 on a headerless path, which makes such clients link an account; elsewhere a 403,
     /// since a 401 would make clients drop a token that is valid. A person without the scope gets a 403 where clients
     /// can ask for more scopes, and elsewhere the tool's own NOT_ALLOWED, which can be spoken.
-    pub(crate) fn admit(&self, request: &Request) -> Result<(), Fault> {
+    pub(crate) fn admit(&self, request: &Request) -> Result<(), Denied> {
         match &self.caller {
             Caller::Service(_) if SERVICE_METHODS.contains(&request.method.as_str()) => Ok(()),
             Caller::Service(_) if self.entrance.challenges() => {

@@ -11,7 +11,7 @@ use http::HeaderValue;
 use serde_json::{Map, Value};
 
 use crate::auth::JwtAuthenticator;
-use crate::fault::Fault;
+use crate::fault::Denied;
 use crate::routes::{MCP, METADATA, Route, STANDARD};
 use crate::server::ServeError;
 
@@ -128,22 +128,22 @@ impl Entrance {
     }
 
     /// The answer to a request without valid credentials: the same for every reason.
-    pub(crate) fn unauthorized(&self) -> Fault {
+    pub(crate) fn unauthorized(&self) -> Denied {
         let challenge = self
             .named
             .as_deref()
             .map(|named| format!("Bearer resource_metadata=\"{named}\", scope=\"{SCOPES}\""));
-        Fault::Unauthorized { challenge: challenge.as_deref().and_then(header) }
+        Denied::Unauthorized { challenge: challenge.as_deref().and_then(header) }
     }
 
     /// The answer to valid credentials that do not reach: `scopes` would.
-    pub(crate) fn insufficient(&self, scopes: &str) -> Fault {
+    pub(crate) fn insufficient(&self, scopes: &str) -> Denied {
         let challenge = self.named.as_deref().map(|named| {
             format!(
                 "Bearer error=\"insufficient_scope\", scope=\"{scopes}\", resource_metadata=\"{named}\""
             )
         });
-        Fault::InsufficientScope { challenge: challenge.as_deref().and_then(header) }
+        Denied::InsufficientScope { challenge: challenge.as_deref().and_then(header) }
     }
 }
 
@@ -240,12 +240,14 @@ mod tests {
         Entrances::new(Some(&protection), "http://127.0.0.1:1").expect("an origin")
     }
 
-    fn challenge(fault: &Fault) -> Option<String> {
-        match fault {
-            Fault::Unauthorized { challenge } | Fault::InsufficientScope { challenge } => {
+    fn challenge(denied: &Denied) -> Option<String> {
+        match denied {
+            Denied::Unauthorized { challenge } | Denied::InsufficientScope { challenge } => {
                 challenge.as_ref().map(|value| value.to_str().expect("text").to_owned())
             }
-            other => panic!("{other:?}"),
+            other @ (Denied::KeysUnavailable { .. }
+            | Denied::Credentials(_)
+            | Denied::RateLimited { .. }) => panic!("{other:?}"),
         }
     }
 

@@ -4,13 +4,12 @@
 //! Three kinds of answers: a [`Fault`] of HTTP (body `{"error", "message"}`), a [`RpcFault`] of JSON-RPC, and the error
 //! codes of the core, which are results of tools ([`carried_as_result`]).
 
+mod denied;
+
 use std::borrow::Cow;
-use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{
-    ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
-};
+use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Response as HttpResponse, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Map, Value, json};
@@ -18,6 +17,8 @@ use wf_core::errors::ErrorCode;
 
 use crate::exchange::Response;
 use crate::tools::SUPPORTED_VERSIONS;
+
+pub(crate) use denied::Denied;
 
 /// A request that HTTP refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,28 +31,8 @@ pub(crate) enum Fault {
     HostForbidden,
     /// A browser's page of a foreign origin.
     OriginForbidden,
-    /// No valid credentials.
-    Unauthorized {
-        /// For `WWW-Authenticate`, on the paths that have one.
-        challenge: Option<HeaderValue>,
-    },
-    /// Valid credentials that do not reach.
-    InsufficientScope {
-        /// For `WWW-Authenticate`, on the paths that have one.
-        challenge: Option<HeaderValue>,
-    },
-    /// No credentials can be judged, for want of the issuer's keys.
-    KeysUnavailable {
-        /// When to ask again.
-        after: Duration,
-    },
-    /// Credentials sent in a way that is refused whatever they are (RFC 6750 section 3.1), with what to do instead.
-    Credentials(&'static str),
-    /// More requests than this caller may send.
-    RateLimited {
-        /// When one more may be sent.
-        after: Duration,
-    },
+    /// A caller who is not let in.
+    Denied(Denied),
     /// No such path.
     NotFound,
     /// The path knows other methods.
@@ -92,6 +73,12 @@ pub(crate) enum Fault {
     Rpc(RpcFault),
 }
 
+impl From<Denied> for Fault {
+    fn from(denied: Denied) -> Self {
+        Self::Denied(denied)
+    }
+}
+
 impl From<RpcFault> for Fault {
     fn from(fault: RpcFault) -> Self {
         Self::Rpc(fault)
@@ -115,23 +102,7 @@ impl Fault {
                 "origin_forbidden",
                 "pages of this origin may not call; add it to server.allowed_origins",
             ),
-            Self::Unauthorized { .. } => {
-                return (S::UNAUTHORIZED, "unauthorized", Cow::Borrowed(""));
-            }
-            Self::InsufficientScope { .. } => {
-                (S::FORBIDDEN, "insufficient_scope", "the token does not allow this")
-            }
-            Self::KeysUnavailable { .. } => (
-                S::SERVICE_UNAVAILABLE,
-                "keys_unavailable",
-                "tokens cannot be checked at the moment; send the same request again",
-            ),
-            Self::Credentials(sentence) => (S::BAD_REQUEST, "invalid_request", *sentence),
-            Self::RateLimited { .. } => (
-                S::TOO_MANY_REQUESTS,
-                "rate_limited",
-                "nothing was done; send the same request again after the time in Retry-After",
-            ),
+            Self::Denied(denied) => return denied.told(),
             Self::NotFound => (S::NOT_FOUND, "not_found", "MCP is at POST /mcp"),
             Self::MethodNotAllowed { .. } => (
                 S::METHOD_NOT_ALLOWED,
@@ -197,19 +168,7 @@ impl Fault {
             Self::MethodNotAllowed { allow } => {
                 headers.insert(ALLOW, HeaderValue::from_static(allow));
             }
-            Self::Unauthorized { challenge } | Self::InsufficientScope { challenge } => {
-                if let Some(value) = challenge {
-                    headers.insert(WWW_AUTHENTICATE, value);
-                }
-            }
-            Self::KeysUnavailable { after } => {
-                headers.insert(RETRY_AFTER, HeaderValue::from(after.as_secs().max(1)));
-            }
-            Self::RateLimited { after } => {
-                // Whole seconds; one that is sent too early is refused again.
-                let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
-                headers.insert(RETRY_AFTER, HeaderValue::from(seconds.max(1)));
-            }
+            Self::Denied(denied) => denied.mark(headers),
             Self::Overloaded | Self::NotReady { .. } | Self::Timeout => {
                 headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
             }
@@ -223,7 +182,6 @@ impl Fault {
             }
             Self::HostForbidden
             | Self::OriginForbidden
-            | Self::Credentials(_)
             | Self::NotFound
             | Self::NotAcceptable
             | Self::ContentType

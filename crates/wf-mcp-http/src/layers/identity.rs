@@ -9,7 +9,7 @@ use crate::access::Visitor;
 use crate::auth::{Authenticator, Refusal};
 use crate::entrance::Entrances;
 use crate::exchange::{Request, Response};
-use crate::fault::Fault;
+use crate::fault::{Denied, Fault};
 use crate::routes::Route;
 
 /// Authenticates in front of everything inside.
@@ -25,16 +25,16 @@ impl Around for Identity {
             return Fault::NotFound.into_response();
         };
         let (mut head, body) = request.into_parts();
-        let fault = match self.authenticator.authenticate(&head).await {
+        let denied = match self.authenticator.authenticate(&head).await {
             Ok(caller) => {
                 head.headers.remove(AUTHORIZATION);
                 head.extensions.insert(Visitor { caller, entrance: Arc::clone(entrance) });
                 return proceed(next, Request::from_parts(head, body)).await;
             }
             Err(Refusal::Unauthenticated) => entrance.unauthorized(),
-            Err(Refusal::BadRequest(sentence)) => Fault::Credentials(sentence),
-            Err(Refusal::Unavailable { after }) => Fault::KeysUnavailable { after },
+            Err(Refusal::BadRequest(sentence)) => Denied::Credentials(sentence),
+            Err(Refusal::Unavailable { after }) => Denied::KeysUnavailable { after },
         };
-        fault.into_response()
+        Fault::Denied(denied).into_response()
     }
 }

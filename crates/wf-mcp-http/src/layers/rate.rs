@@ -16,7 +16,7 @@ use crate::access::Visitor;
 use crate::auth::Caller;
 use crate::config::RateLimit;
 use crate::exchange::{Request, Response};
-use crate::fault::Fault;
+use crate::fault::{Denied, Fault};
 
 /// Most callers that are kept in mind.
 const CALLERS_MAX: usize = 65_536;
@@ -42,7 +42,7 @@ impl Rate {
         };
         limiter
             .spend(limiter.of(&visitor.caller), Instant::now())
-            .map_err(|after| Fault::RateLimited { after })
+            .map_err(|after| Denied::RateLimited { after }.into())
     }
 }
 
