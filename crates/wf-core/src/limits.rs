@@ -18,13 +18,19 @@ pub const STEPS_MAX: usize = 200;
 pub const ASSETS_MAX: usize = 16;
 /// Open deadlines of one workflow.
 pub const DEADLINES_MAX: usize = 8;
+/// Deadlines that a start may set: the others are for answers to blocks.
+pub const START_DEADLINES_MAX: usize = 4;
+/// People who are told of one block, one after another. Where no deadline is left they are told at once.
+pub const ESCALATION_MAX: usize = 4;
 /// Outbox rows of one commit.
 pub const OUTBOX_ROWS_MAX: usize = 16;
 /// Events of one commit.
 pub const EVENTS_MAX: usize = 48;
-/// Steps that may use the value of one step: a correction flags all of them for re-check in one commit, beside itself,
-/// a block and the end of a block. A policy must not have more; more would not be flagged.
-pub const DEPENDANTS_MAX: usize = EVENTS_MAX - 3;
+/// Waits that begin in one commit; more begin with the next.
+pub const WAITS_BEGIN_MAX: usize = 4;
+/// Steps that use the value of one step, themselves or by way of others: a correction flags all of them in one commit,
+/// beside itself, a block, the end of a block and waits. A policy must not have more; more would not be flagged.
+pub const DEPENDANTS_MAX: usize = EVENTS_MAX - 3 - WAITS_BEGIN_MAX;
 /// Open blocks of one workflow.
 pub const BLOCKS_MAX: usize = 16;
 /// Closed blocks kept in the state to recognise repeats.
@@ -57,6 +63,18 @@ pub const CONFIRM_TOKEN_MS: i64 = 5 * 60 * 1_000;
 pub const RECENT_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Length of an outbox or deadline lease, in milliseconds.
 pub const LEASE_MS: i64 = 30_000;
+/// How long one delivery of a message may take, in milliseconds. A sink that takes longer has failed.
+pub const DELIVERY_MS: i64 = 15_000;
+/// How long the claim of messages may take before the lease is given back unused, in milliseconds.
+pub const DELIVERY_CLAIM_MS: i64 = 5_000;
+/// What of the lease is kept free to write down what became of a message, in milliseconds.
+pub const DELIVERY_SETTLE_MS: i64 = 2_000;
+/// Failed attempts after which a message is given up: about a day of a receiver that is down.
+pub const DELIVERY_ATTEMPTS_MAX: u32 = 100;
+/// Longest wait between attempts that no receiver asked for, in milliseconds.
+pub const DELIVERY_BACKOFF_MAX_MS: i64 = 15 * 60 * 1_000;
+/// Longest wait between attempts that a receiver can ask for, in milliseconds.
+pub const RETRY_AFTER_MAX_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Actions of one DynamoDB transaction (TransactWriteItems, API reference).
 const DYNAMODB_ACTIONS_MAX: usize = 100;
@@ -67,5 +85,8 @@ const _: () = assert!(
     FIXED_ACTIONS + EVENTS_MAX + ASSETS_MAX + DEADLINES_MAX + OUTBOX_ROWS_MAX
         <= DYNAMODB_ACTIONS_MAX
 );
+// A delivery that begins when it still may is over, and written down, before its lease is.
+const _: () = assert!(DELIVERY_CLAIM_MS + DELIVERY_MS + DELIVERY_SETTLE_MS < LEASE_MS);
+const _: () = assert!(START_DEADLINES_MAX < DEADLINES_MAX);
 const _: () = assert!(STATE_BYTES_MAX + 4_096 < 400_000);
 const _: () = assert!(HISTORY_SHOWN_MAX >= EVENTS_MAX);

@@ -2,6 +2,7 @@
 //!
 //! Nothing here decides. `state_machine` changes these values, `ports` carries them, `view` shows them.
 
+pub mod deadline;
 pub mod id;
 pub mod person;
 pub mod reading;
@@ -9,6 +10,7 @@ pub mod text;
 pub mod time;
 pub mod workflow;
 
+pub use deadline::{DeadlineAbout, OpenDeadline, Recipient, StartDeadline};
 pub use id::{
     AssetId, AssetRole, BlockId, DecisionId, Digest, IdError, ProcedureId, ReasonCode, ResultId,
     StepId, TenantId, WorkflowId,
@@ -19,5 +21,5 @@ pub use text::{Locale, Text};
 pub use time::{Timestamp, TimestampError};
 pub use workflow::{
     Block, Cause, ClosedBlock, HeldAsset, Offer, Phase, ProcedureRef, Severity, StepRecord,
-    StepStatus, Touch, Workflow,
+    StepStatus, Touch, Wait, Workflow,
 };

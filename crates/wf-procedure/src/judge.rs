@@ -149,7 +149,7 @@ fn choice(step: &StepRule, rule: &ChoiceRule, value: &str) -> Judgement {
                 code: code.clone(),
                 // The policy's default block says how bad and who is told; see `policy`.
                 severity: wf_core::models::Severity::High,
-                escalate_to: None,
+                escalation: Vec::new(),
             },
         ),
     }

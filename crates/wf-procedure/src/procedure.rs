@@ -186,7 +186,7 @@ impl DomainPolicyPort for Procedure {
                 let step = self.rules.step(offered.step_id).map(|(_, step)| step);
                 let block = self.block_of(step, false);
                 cause.severity = block.severity;
-                cause.escalate_to.clone_from(&block.escalate_to);
+                cause.escalation.clone_from(&block.escalation);
                 Judgement::Block(accepted, cause)
             }
             other @ (Judgement::Accept(_) | Judgement::Decline | Judgement::Reject(_)) => other,
@@ -211,7 +211,7 @@ impl DomainPolicyPort for Procedure {
             code: block.code.clone(),
             question: block.question.clone().unwrap_or_else(|| question(step, source.reported)),
             decisions: block.decisions.clone(),
-            escalate_to: block.escalate_to.clone(),
+            escalation: block.escalation.clone(),
             severity: block.severity,
         }
     }

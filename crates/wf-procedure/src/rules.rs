@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wf_core::models::{AssetRole, ReasonCode, ResultId, Severity, StepId, Text};
+use wf_core::models::{AssetRole, ReasonCode, Recipient, ResultId, Severity, StepId, Text};
 use wf_core::policy::{Choice, DecisionOption, NeededInput, SkipRule};
 
 use crate::asset_id::IdForm;
@@ -152,7 +152,7 @@ pub(crate) struct Block {
     pub(crate) code: ReasonCode,
     /// As the file words it; made from the step otherwise.
     pub(crate) question: Option<Text>,
-    pub(crate) escalate_to: Option<String>,
+    pub(crate) escalation: Vec<Recipient>,
     pub(crate) severity: Severity,
     pub(crate) decisions: Vec<DecisionOption>,
 }

@@ -33,7 +33,13 @@ pub(crate) fn plan(
 ) -> Result<StartPlan, StartRefusal> {
     let assets = planned_assets(rules, assets)?;
     let (inputs, sensitive_inputs) = planned_inputs(rules, inputs)?;
-    Ok(StartPlan { label: label(rules, &assets), assets, inputs, sensitive_inputs })
+    Ok(StartPlan {
+        label: label(rules, &assets),
+        assets,
+        inputs,
+        sensitive_inputs,
+        deadlines: Vec::new(),
+    })
 }
 
 /// The assets' names, or the title of a procedure without any.

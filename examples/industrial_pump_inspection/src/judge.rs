@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use wf_core::errors::ErrorCode;
-use wf_core::models::Reading;
+use wf_core::models::{Reading, Recipient};
 use wf_core::policy::{Accepted, BlockCause, Judgement, Offered, Refusal};
 
 use crate::decimal::Decimal;
@@ -152,7 +152,7 @@ fn cause(problem: &Problem) -> BlockCause {
     BlockCause {
         code: problem.code.clone(),
         severity: problem.severity,
-        escalate_to: Some(problem.escalate_to.to_owned()),
+        escalation: vec![Recipient::last(problem.escalate_to)],
     }
 }
 

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 use wf_core::idempotency::{CanonicalError, canonical_bytes};
 use wf_core::models::{
-    AssetId, Digest, IdError, Locale, Reading, ResultId, StepId, StepRecord, StepStatus, Workflow,
+    AssetId, Digest, IdError, Locale, Reading, Recipient, ResultId, StepId, StepRecord, StepStatus,
+    Workflow,
 };
 use wf_core::policy::{
     BlockRule, BlockSource, Choice, DecisionOption, Definition, DomainPolicyPort, Judgement,
@@ -179,6 +180,7 @@ impl DomainPolicyPort for PumpInspection {
             assets: vec![pump],
             inputs,
             sensitive_inputs: Map::new(),
+            deadlines: Vec::new(),
         })
     }
 
@@ -205,6 +207,7 @@ impl DomainPolicyPort for PumpInspection {
                     required: step.required,
                     settled,
                     open,
+                    wait_ms: None,
                 }
             })
             .collect();
@@ -222,6 +225,7 @@ impl DomainPolicyPort for PumpInspection {
             id: step.id.clone(),
             position: position + 1,
             of: self.procedure.steps.len(),
+            say: step.say.into(),
             prompt: step.prompt.into(),
             kind: kind_name(&step.kind).to_owned(),
             unit: measure.map(|m| UnitWords {
@@ -239,6 +243,8 @@ impl DomainPolicyPort for PumpInspection {
             required: step.required,
             sensitive: false,
             role: None,
+            signs: false,
+            not_performer: false,
         })
     }
 
@@ -247,6 +253,10 @@ impl DomainPolicyPort for PumpInspection {
             Some(step) => judge::judge(step, offered),
             None => judge::unknown_step(),
         }
+    }
+
+    fn same_value(&self, _step: &StepId, one: &Reading, other: &Reading) -> bool {
+        one.value == other.value && one.exact == other.exact
     }
 
     fn dependants(&self, step: &StepId) -> Vec<StepId> {
@@ -326,7 +336,7 @@ fn block_rule(problem: &Problem) -> BlockRule {
         code: problem.code.clone(),
         question: problem.question.into(),
         decisions: decisions.collect(),
-        escalate_to: Some(problem.escalate_to.to_owned()),
+        escalation: vec![Recipient::last(problem.escalate_to)],
         severity: problem.severity,
     }
 }

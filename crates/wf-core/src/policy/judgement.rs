@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::errors::ErrorCode;
-use crate::models::{DecisionId, Reading, ReasonCode, ResultId, Severity, StepId, Text, Timestamp};
+use crate::models::{
+    DecisionId, Reading, ReasonCode, Recipient, ResultId, Severity, StepId, Text, Timestamp,
+};
 
 /// A value to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,8 +58,9 @@ pub struct BlockCause {
     pub code: ReasonCode,
     /// How bad.
     pub severity: Severity,
-    /// Who is told.
-    pub escalate_to: Option<String>,
+    /// Who is told, one after another while nobody responds; at most
+    /// [`ESCALATION_MAX`](crate::limits::ESCALATION_MAX). Nobody when empty.
+    pub escalation: Vec<Recipient>,
 }
 
 /// Why a value is not recorded.
@@ -93,8 +96,9 @@ pub struct BlockRule {
     pub question: Text,
     /// What may be decided.
     pub decisions: Vec<DecisionOption>,
-    /// Who is told.
-    pub escalate_to: Option<String>,
+    /// Who is told, one after another while nobody responds; at most
+    /// [`ESCALATION_MAX`](crate::limits::ESCALATION_MAX). Nobody when empty.
+    pub escalation: Vec<Recipient>,
     /// How bad, unless the report says.
     pub severity: Severity,
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::models::{AssetId, AssetRole, HeldAsset, Text};
+use crate::models::{AssetId, AssetRole, HeldAsset, StartDeadline, Text};
 
 /// What must be given to start.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -50,6 +50,9 @@ pub struct StartPlan {
     pub inputs: Map<String, Value>,
     /// Inputs that may not.
     pub sensitive_inputs: Map<String, Value>,
+    /// Time limits that the start sets, in the definition's order; at most
+    /// [`START_DEADLINES_MAX`](crate::limits::START_DEADLINES_MAX).
+    pub deadlines: Vec<StartDeadline>,
 }
 
 /// An asset that a start would acquire.

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use wf_core::errors::ErrorCode;
 use wf_core::models::{
-    AssetId, AssetRole, DecisionId, Digest, Locale, ProcedureId, Reading, ReasonCode, ResultId,
-    Severity, StepId, StepStatus, Text, Workflow,
+    AssetId, AssetRole, DecisionId, Digest, Locale, ProcedureId, Reading, ReasonCode, Recipient,
+    ResultId, Severity, StepId, StepStatus, Text, Workflow,
 };
 use wf_core::policy::{
     Accepted, BlockCause, BlockRule, BlockSource, Choice, DecisionOption, Definition,
@@ -146,7 +146,7 @@ impl PlainPolicy {
             StepStatus::Reopened | StepStatus::Recheck => false,
         });
         let required = Self::required(&step);
-        PlannedStep { id: step, applies, broken, required, settled, open: false }
+        PlannedStep { id: step, applies, broken, required, settled, open: false, wait_ms: None }
     }
 }
 
@@ -239,7 +239,7 @@ fn number(workflow: &Workflow, offered: &Offered<'_>) -> Judgement {
     let cause = BlockCause {
         code: id(AMOUNT_OUTSIDE),
         severity: Severity::High,
-        escalate_to: Some("duty".to_owned()),
+        escalation: vec![Recipient::last("duty")],
     };
     Judgement::Block(accepted, cause)
 }
@@ -249,8 +249,11 @@ fn choice(offered: &Offered<'_>) -> Judgement {
     match offered.value {
         "round" | "flat" => Judgement::Accept(accept()),
         "torn" => {
-            let cause =
-                BlockCause { code: id("SHAPE_TORN"), severity: Severity::Low, escalate_to: None };
+            let cause = BlockCause {
+                code: id("SHAPE_TORN"),
+                severity: Severity::Low,
+                escalation: Vec::new(),
+            };
             Judgement::Block(accept(), cause)
         }
         _ => {
@@ -331,7 +334,7 @@ impl DomainPolicyPort for PlainPolicy {
             .last()
             .map_or_else(String::new, |a| format!(" on unit {}", &a.id.as_str()[2..]));
         let label = Text::from(format!("{} work{on}", self.definition.id));
-        Ok(StartPlan { label, assets: planned, inputs, sensitive_inputs })
+        Ok(StartPlan { label, assets: planned, inputs, sensitive_inputs, deadlines: Vec::new() })
     }
 
     fn canonical_asset(&self, raw: &str) -> Option<AssetId> {
@@ -375,6 +378,7 @@ impl DomainPolicyPort for PlainPolicy {
             id: step.clone(),
             position,
             of: ids.len(),
+            say: step.as_str().replace('-', " ").into(),
             prompt: format!("Please tell the {}.", step.as_str().replace('-', " ")).into(),
             kind: kind.to_owned(),
             unit: number.then_some(unit),
@@ -392,6 +396,8 @@ impl DomainPolicyPort for PlainPolicy {
             required: Self::required(step),
             sensitive: step.as_str() == "whisper",
             role: (self.checked && step.as_str() == "remark").then(|| "checker".to_owned()),
+            signs: false,
+            not_performer: false,
         })
     }
 
@@ -406,6 +412,10 @@ impl DomainPolicyPort for PlainPolicy {
             "shape" => choice(offered),
             _ => text(offered),
         }
+    }
+
+    fn same_value(&self, _: &StepId, one: &Reading, other: &Reading) -> bool {
+        one.value == other.value && one.exact == other.exact
     }
 
     fn dependants(&self, step: &StepId) -> Vec<StepId> {
@@ -435,7 +445,7 @@ impl DomainPolicyPort for PlainPolicy {
             code: id("REPORTED"),
             question: "How shall it go on?".into(),
             decisions,
-            escalate_to: Some(if source.reported { "desk" } else { "duty" }.to_owned()),
+            escalation: vec![Recipient::last(if source.reported { "desk" } else { "duty" })],
             severity: Severity::High,
         }
     }

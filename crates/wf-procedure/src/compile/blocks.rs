@@ -1,6 +1,6 @@
 //! `blocks:` and `out_of_range:` → how blocks are escalated and decided.
 
-use wf_core::models::{DecisionId, ReasonCode, Severity, Text};
+use wf_core::models::{DecisionId, ReasonCode, Recipient, Severity, Text};
 use wf_core::policy::{DecisionOption, Effect};
 
 use super::say_or;
@@ -18,7 +18,7 @@ pub(super) fn default(blocks: Option<&Blocks>, problems: &mut Problems) -> Optio
     Some(Block {
         code: reason_code(code, "PROBLEM_REPORTED")?,
         question: written.and_then(|w| w.question.as_ref().map(|q| q.value.0.clone())),
-        escalate_to: written.and_then(|w| w.escalate.as_ref()).map(|e| e.value.to.value.0.clone()),
+        escalation: written.and_then(|w| w.escalate.as_ref()).map(escalation).unwrap_or_default(),
         severity: severity(written.and_then(|w| w.escalate.as_ref()), Severity::High),
         decisions: written
             .and_then(|w| w.decisions.as_ref())
@@ -38,9 +38,7 @@ pub(super) fn of_value(
     Some(Block {
         code: reason_code(code, &format!("{}_OUT_OF_RANGE", shout(step)))?,
         question: written.and_then(|w| w.question.as_ref().map(|q| q.value.0.clone())),
-        escalate_to: escalate
-            .map(|e| e.value.to.value.0.clone())
-            .or_else(|| default.escalate_to.clone()),
+        escalation: escalate.map_or_else(|| default.escalation.clone(), escalation),
         severity: severity(escalate, default.severity),
         decisions: written
             .and_then(|w| w.decisions.as_ref())
@@ -67,6 +65,11 @@ pub(super) fn reason_code(written: Option<&Located<Id>>, otherwise: &str) -> Opt
 
 fn severity(escalate: Option<&Located<Escalate>>, otherwise: Severity) -> Severity {
     escalate.and_then(|e| e.value.severity).map_or(otherwise, SeverityName::severity)
+}
+
+/// Who is told.
+fn escalation(escalate: &Located<Escalate>) -> Vec<Recipient> {
+    vec![Recipient::last(escalate.value.to.value.0.clone())]
 }
 
 fn default_decisions() -> Vec<DecisionOption> {

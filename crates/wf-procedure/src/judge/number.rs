@@ -269,7 +269,7 @@ fn settle(
             BlockCause {
                 code: block.code.clone(),
                 severity: block.severity,
-                escalate_to: block.escalate_to.clone(),
+                escalation: block.escalation.clone(),
             },
         ),
         (Some(_) | None, _) => Judgement::Accept(accepted),

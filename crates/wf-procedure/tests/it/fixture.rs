@@ -75,6 +75,7 @@ pub(crate) fn workflow(policy: &Procedure) -> Workflow {
         inputs: Map::new(),
         withheld_inputs: Vec::new(),
         steps: BTreeMap::new(),
+        waits: BTreeMap::new(),
         blocks: Vec::new(),
         closed_blocks: Vec::new(),
         last_note: None,
@@ -197,7 +198,7 @@ pub(crate) fn line(judgement: &Judgement) -> String {
             of(a),
             cause.code,
             cause.severity.as_str(),
-            cause.escalate_to.as_deref().unwrap_or("-")
+            cause.escalation.first().map_or("-", |told| told.to.as_str())
         ),
         Judgement::Decline => "declined".to_owned(),
         Judgement::Reject(r) => r.code.as_str().to_owned(),

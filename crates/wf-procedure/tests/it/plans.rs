@@ -1,7 +1,7 @@
 //! Which steps apply, are open, are broken.
 
 use serde_json::json;
-use wf_core::models::DecisionId;
+use wf_core::models::{DecisionId, Recipient};
 use wf_core::policy::{BlockSource, DomainPolicyPort, Effect, SkipRule};
 
 use crate::fixture::{
@@ -197,7 +197,7 @@ fn blocks_are_decided_by_the_step_or_by_the_default() {
     let reported = rule(Some(&pressure), true);
     assert_eq!(reported.code.as_str(), "PROBLEM_REPORTED");
     assert_eq!(ids(&reported), "carry_on abort");
-    assert_eq!(reported.escalate_to.as_deref(), Some("maintenance-lead"));
+    assert_eq!(reported.escalation, [Recipient::last("maintenance-lead")]);
     assert_eq!(ids(&rule(Some(&seal), false)), "carry_on abort");
     assert_eq!(ids(&rule(None, true)), "carry_on abort");
     assert!(of_value.decisions.iter().all(|d| d.id != DecisionId::corrected()));

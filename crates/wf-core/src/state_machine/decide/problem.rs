@@ -66,6 +66,6 @@ fn blocked(
         reported: true,
         summary: Some(report.summary.to_owned()),
         severity: report.severity,
-        escalated_to: rule.escalate_to,
+        escalated_to: rule.escalation.into_iter().next().map(|told| told.to),
     }))
 }

@@ -28,7 +28,7 @@ pub(super) fn decide(
         let cause = BlockCause {
             code: code.clone(),
             severity: Severity::High,
-            escalate_to: rule.escalate_to,
+            escalation: rule.escalation,
         };
         let draft = block(workflow, 0, step_id, cause);
         return Ok(commit(Outcome::Blocked, vec![draft], locks));
@@ -63,6 +63,6 @@ pub(super) fn block(
         reported: false,
         summary: None,
         severity: cause.severity,
-        escalated_to: cause.escalate_to,
+        escalated_to: cause.escalation.into_iter().next().map(|told| told.to),
     })
 }

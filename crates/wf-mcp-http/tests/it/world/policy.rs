@@ -77,6 +77,7 @@ impl DomainPolicyPort for TwoSteps {
             }],
             inputs: inputs.clone(),
             sensitive_inputs: Map::new(),
+            deadlines: Vec::new(),
         })
     }
 
@@ -97,6 +98,7 @@ impl DomainPolicyPort for TwoSteps {
                 required: true,
                 settled,
                 open: open && !settled,
+                wait_ms: None,
             };
             open &= settled;
             step
@@ -110,6 +112,7 @@ impl DomainPolicyPort for TwoSteps {
             id: step.clone(),
             position: at + 1,
             of: STEPS.len(),
+            say: Text::from(format!("step {}", at + 1)),
             prompt: Text::from(format!("What is the value of step {}?", at + 1)),
             kind: "text".to_owned(),
             unit: None,
@@ -123,6 +126,8 @@ impl DomainPolicyPort for TwoSteps {
             required: true,
             sensitive: false,
             role: None,
+            signs: false,
+            not_performer: false,
         })
     }
 
@@ -152,11 +157,15 @@ impl DomainPolicyPort for TwoSteps {
             let cause = BlockCause {
                 code: ReasonCode::parse("OUTSIDE").expect("a code"),
                 severity: Severity::Low,
-                escalate_to: None,
+                escalation: Vec::new(),
             };
             return Judgement::Block(accepted, cause);
         }
         Judgement::Accept(accepted)
+    }
+
+    fn same_value(&self, _: &StepId, one: &Reading, other: &Reading) -> bool {
+        one.value == other.value
     }
 
     fn dependants(&self, _: &StepId) -> Vec<StepId> {
@@ -177,7 +186,7 @@ impl DomainPolicyPort for TwoSteps {
             code: ReasonCode::parse("REPORTED").expect("a code"),
             question: "How shall it go on?".into(),
             decisions: vec![option("continue", Effect::Continue), option("redo", Effect::Redo)],
-            escalate_to: None,
+            escalation: Vec::new(),
             severity: Severity::Low,
         }
     }
