@@ -112,7 +112,7 @@ impl JwtAuthenticator {
         }
     }
 
-    async fn judge(&self, token: &str, now_ms: i64) -> Result<claims::Judged, Refusal> {
+    pub(super) async fn judge(&self, token: &str, now_ms: i64) -> Result<claims::Judged, Refusal> {
         let token = Token::read(token, self.checks)?;
         let header = token.header(&self.config, self.checks)?;
         let key = match self.keys.find(header.key_id, header.algorithm).await {

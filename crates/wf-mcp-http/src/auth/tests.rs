@@ -1,11 +1,13 @@
 //! Attacks on tokens and on what fetches keys, each with its control: what gets through when the guard is left out.
 //!
 //! `forge` makes tokens and keys; `rows` is the table of attacks on a token; `bearer` has those on where it is; `keys`
-//! those on the set of keys over time, `network` those over the network; `dev_key` and `caller` say what is right.
+//! those on the set of keys over time, `network` those over the network; `dev_key` and `caller` say what is right; `figures` what it
+//! costs.
 
 mod bearer;
 mod caller;
 mod dev_key;
+mod figures;
 mod forge;
 mod keys;
 mod network;

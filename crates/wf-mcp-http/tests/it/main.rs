@@ -19,6 +19,7 @@ mod schemas;
 mod slow;
 mod tenants;
 mod tls;
+mod tokens;
 mod versions;
 mod wire;
 mod world;

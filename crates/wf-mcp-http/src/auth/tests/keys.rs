@@ -227,17 +227,25 @@ async fn a_recognised_token_is_verified_again_when_keys_change() {
 async fn nobody_waits_for_keys_that_only_grow_old() {
     let fake = Fake::new(&jwks(&[("a", &KEYS.ec)]));
     let world = World::new(&fake, TIMES());
-    let token = by("a", &KEYS.ec);
-    assert_eq!(world.ask(&token).await, Ok(()));
+    let known = by("a", &KEYS.ec);
+    assert_eq!(world.ask(&known).await, Ok(()));
     world.passes(TIMES().refresh).await;
     fake.close();
     for _ in 0..3 {
         world.passes(Duration::from_secs(61)).await;
-        let answer = tokio::time::timeout(Duration::ZERO, world.ask(&token)).await;
+        let answer = tokio::time::timeout(Duration::ZERO, world.ask(&known)).await;
         assert_eq!(answer.expect("at once"), Ok(()));
         settle().await;
     }
     assert_eq!(fake.hits(), 2, "one at a time, however long it takes");
+    let before = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    for n in 0..100 {
+        let long = with(claims(), json!({ "exp": super::forge::NOW + 86_400, "jti": n }));
+        let fresh = token(&with(header(), json!({ "kid": "a" })), &long, &KEYS.ec);
+        assert_eq!(world.ask(&fresh).await, Ok(()));
+    }
+    let after = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    assert_eq!(after, before, "and one task, however many ask");
 }
 
 #[tokio::test(start_paused = true)]
