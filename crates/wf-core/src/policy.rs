@@ -71,6 +71,8 @@ pub trait DomainPolicyPort: Debug + Send + Sync {
     fn describe(&self, workflow: &Workflow, step: &StepId) -> Option<StepDescription>;
     /// What to do with a value for a known step. Order and openness are not its business.
     fn judge(&self, workflow: &Workflow, offered: &Offered<'_>) -> Judgement;
+    /// Whether two readings of a step mean the same: `30 mm` and `3 cm` do.
+    fn same_value(&self, step: &StepId, one: &Reading, other: &Reading) -> bool;
     /// Steps whose condition, bounds or judgement used the value of `step`, in the definition's order; at most
     /// [`DEPENDANTS_MAX`](crate::limits::DEPENDANTS_MAX).
     fn dependants(&self, step: &StepId) -> Vec<StepId>;

@@ -225,7 +225,7 @@ impl DomainPolicyPort for PumpInspection {
             id: step.id.clone(),
             position: position + 1,
             of: self.procedure.steps.len(),
-            say: step.say.into(),
+            say: step.id.as_str().replace('_', " ").into(),
             prompt: step.prompt.into(),
             kind: kind_name(&step.kind).to_owned(),
             unit: measure.map(|m| UnitWords {

@@ -133,11 +133,28 @@ pub(super) fn sayings(
             said.push(stopped);
         }
     }
+    said.extend(not_needed(events, outlook));
     if workflow.phase == Phase::Completed && outcome == Outcome::Resolved {
         said.push(finished(workflow, policy).into());
     }
     said.extend(next::next(outlook, words));
     said
+}
+
+/// Steps whose values no longer count.
+fn not_needed(events: &[Event], outlook: &Outlook<'_>) -> Option<Saying> {
+    let gone = events.iter().filter_map(|event| {
+        if let EventBody::StepNotNeeded { step_id, .. } = &event.body {
+            Some(step_id)
+        } else {
+            None
+        }
+    });
+    let steps: Vec<Text> = gone
+        .filter_map(|id| outlook.policy.describe(outlook.workflow, id))
+        .map(|step| step.say)
+        .collect();
+    (!steps.is_empty()).then(|| Done::NotNeeded { steps }.into())
 }
 
 fn done(

@@ -206,6 +206,15 @@ pub struct ClosedBlock {
     pub touch: Touch,
 }
 
+/// A wait that began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    /// Since when: the event that opened its step.
+    pub since: Timestamp,
+    /// Until when.
+    pub until: Timestamp,
+}
+
 /// A workflow offered to somebody else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
@@ -252,6 +261,9 @@ pub struct Workflow {
     pub withheld_inputs: Vec<String>,
     /// Steps that somebody touched.
     pub steps: BTreeMap<StepId, StepRecord>,
+    /// Waits that began, kept when they are over: step → since when and until when. A step that is sent back has none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub waits: BTreeMap<StepId, Wait>,
     /// Open blocks, oldest first.
     pub blocks: Vec<Block>,
     /// The newest blocks that are over, oldest first, bounded.

@@ -28,6 +28,8 @@ pub struct PlannedStep {
     pub settled: bool,
     /// It may be submitted now.
     pub open: bool,
+    /// It is a wait of so many milliseconds, counted from the event that opens it.
+    pub wait_ms: Option<i64>,
 }
 
 impl PlannedStep {
@@ -117,6 +119,8 @@ pub struct StepDescription {
     pub position: usize,
     /// How many steps the definition has.
     pub of: usize,
+    /// How it is called.
+    pub say: Text,
     /// The question.
     pub prompt: Text,
     /// The kind's name in results.
@@ -143,4 +147,8 @@ pub struct StepDescription {
     pub sensitive: bool,
     /// Only somebody with this role may do it.
     pub role: Option<String>,
+    /// Doing it signs what is recorded so far.
+    pub signs: bool,
+    /// It is for a second person: nobody who recorded what is signed may do it.
+    pub not_performer: bool,
 }

@@ -40,6 +40,16 @@ impl Tip {
             at: Some(workflow.updated_at),
         }
     }
+
+    /// After `event`.
+    fn after(event: &Event) -> Self {
+        Self {
+            workflow_id: event.workflow_id.clone(),
+            seq: event.seq,
+            hash: event.hash.clone(),
+            at: Some(event.at),
+        }
+    }
 }
 
 /// `prev_hash` of the first event: SHA-256 of `checkpoint/v1`, the tenant and the workflow id, concatenated.
@@ -76,33 +86,58 @@ pub fn append(
     let mut events = Vec::with_capacity(drafts.len());
     let mut next = state;
     for draft in drafts {
-        let (actor, actor_name) = match draft.actor {
-            Some(actor) => (actor, None),
-            None => (principal.actor.clone(), principal.name.clone()),
-        };
-        let mut event = Event {
-            v: 1,
-            workflow_id: tip.workflow_id.clone(),
-            seq: tip.seq + 1,
-            // A clock that steps back never makes a history run backwards.
-            at: tip.at.map_or(now, |at| at.max(now)),
-            actor,
-            actor_name,
-            body: draft.body,
-            cause: cause.clone(),
-            prev_hash: tip.hash.clone(),
-            hash: tip.hash,
-            sensitive: draft.sensitive,
-        };
+        let mut event = unlinked(&tip, draft, principal, cause, now);
         event.hash = event_hash(&event)?;
-        tip = Tip {
-            workflow_id: event.workflow_id.clone(),
-            seq: event.seq,
-            hash: event.hash.clone(),
-            at: Some(event.at),
-        };
+        tip = Tip::after(&event);
         next = evolve(next, &event);
         events.push(event);
     }
     Ok((events, next))
+}
+
+/// The state that `drafts` lead to, for a decision that depends on it. Nothing is hashed: only `append` makes history.
+#[must_use]
+pub fn foresee(
+    state: Option<&Workflow>,
+    mut tip: Tip,
+    drafts: &[Draft],
+    principal: &Principal,
+    cause: &Cause,
+    now: Timestamp,
+) -> Option<Workflow> {
+    let mut next = state.cloned();
+    for draft in drafts {
+        let event = unlinked(&tip, draft.clone(), principal, cause, now);
+        tip = Tip::after(&event);
+        next = evolve(next, &event);
+    }
+    next
+}
+
+/// The event of `draft` in its place, without its own hash yet.
+fn unlinked(
+    tip: &Tip,
+    draft: Draft,
+    principal: &Principal,
+    cause: &Cause,
+    now: Timestamp,
+) -> Event {
+    let (actor, actor_name) = match draft.actor {
+        Some(actor) => (actor, None),
+        None => (principal.actor.clone(), principal.name.clone()),
+    };
+    Event {
+        v: 1,
+        workflow_id: tip.workflow_id.clone(),
+        seq: tip.seq + 1,
+        // A clock that steps back never makes a history run backwards.
+        at: tip.at.map_or(now, |at| at.max(now)),
+        actor,
+        actor_name,
+        body: draft.body,
+        cause: cause.clone(),
+        prev_hash: tip.hash.clone(),
+        hash: tip.hash.clone(),
+        sensitive: draft.sensitive,
+    }
 }

@@ -10,10 +10,12 @@ mod guard;
 mod lock;
 mod problem;
 mod resolve;
+mod ripple;
 mod skip;
 mod start;
 mod submit;
 mod value;
+mod waits;
 
 use crate::access;
 use crate::models::{Actor, Phase, Workflow};
@@ -33,9 +35,17 @@ pub fn decide(
     command: &Command,
     facts: &Facts<'_>,
 ) -> Result<Verdict, Rejection> {
-    let Some(workflow) = state else {
-        return begin(command, facts);
-    };
+    let verdict = match state {
+        Some(workflow) => go_on(workflow, command, facts),
+        None => begin(command, facts),
+    }?;
+    Ok(match verdict {
+        Verdict::Commit(decision) => Verdict::Commit(waits::begin(state, command, decision, facts)),
+        Verdict::Unrecorded(unrecorded) => Verdict::Unrecorded(unrecorded),
+    })
+}
+
+fn go_on(workflow: &Workflow, command: &Command, facts: &Facts<'_>) -> Result<Verdict, Rejection> {
     let by = &command.principal;
     match &command.kind {
         CommandKind::Start { .. } => Err(guard::wrong_state(workflow, command)),

@@ -153,6 +153,21 @@ pub enum EventBody {
         /// The step whose value changed.
         because_of: StepId,
     },
+    /// A value was recorded for a step that is no longer to be done because another value changed. It is open again, to be
+    /// confirmed, should the step apply once more.
+    StepNotNeeded {
+        /// The step.
+        step_id: StepId,
+        /// The step whose value changed.
+        because_of: StepId,
+    },
+    /// The step of a wait opened: its time runs.
+    WaitStarted {
+        /// The step.
+        step_id: StepId,
+        /// When the wait is over.
+        until: Timestamp,
+    },
     /// A step was skipped.
     StepSkipped {
         /// The step.
@@ -287,6 +302,8 @@ impl EventBody {
             Self::StepRecorded(_) => "step_recorded",
             Self::StepCorrected { .. } => "step_corrected",
             Self::RecheckRequired { .. } => "recheck_required",
+            Self::StepNotNeeded { .. } => "step_not_needed",
+            Self::WaitStarted { .. } => "wait_started",
             Self::StepSkipped { .. } => "step_skipped",
             Self::WorkflowBlocked { .. } => "workflow_blocked",
             Self::ProblemNoted { .. } => "problem_noted",

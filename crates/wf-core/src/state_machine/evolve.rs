@@ -3,7 +3,7 @@
 use crate::limits::CLOSED_BLOCKS_MAX;
 use crate::models::{
     Block, BlockId, ClosedBlock, HeldAsset, Offer, Phase, ProcedureRef, ResultId, StepId,
-    StepRecord, StepStatus, TenantId, Text, Touch, Workflow,
+    StepRecord, StepStatus, TenantId, Text, Touch, Wait, Workflow,
 };
 use crate::policy::Effect;
 
@@ -75,6 +75,7 @@ impl Born<'_> {
             inputs: serde_json::Map::new(),
             withheld_inputs: Vec::new(),
             steps: std::collections::BTreeMap::new(),
+            waits: std::collections::BTreeMap::new(),
             blocks: Vec::new(),
             closed_blocks: Vec::new(),
             last_note: None,
@@ -104,11 +105,15 @@ fn apply(mut w: Workflow, event: &Event) -> Workflow {
             record(&mut w, event, recording);
             run(&mut w);
         }
-        EventBody::RecheckRequired { step_id, .. } => {
+        EventBody::RecheckRequired { step_id, .. } | EventBody::StepNotNeeded { step_id, .. } => {
             if let Some(step) = w.steps.get_mut(step_id) {
                 step.status = StepStatus::Recheck;
                 step.touch = touch(event);
+                w.waits.remove(step_id);
             }
+        }
+        EventBody::WaitStarted { step_id, until } => {
+            w.waits.insert(step_id.clone(), Wait { since: event.at, until: *until });
         }
         EventBody::StepSkipped { step_id, .. } => {
             skip(&mut w, event, step_id);
@@ -222,6 +227,7 @@ fn reopen(w: &mut Workflow, event: &Event, step_id: Option<&StepId>) {
         step.reading = None;
         step.out_of_range = false;
         step.touch = touch(event);
+        w.waits.remove(step_id);
         if w.last_recorded.as_ref() == Some(step_id) {
             w.last_recorded = None;
         }

@@ -41,6 +41,8 @@ fn escalated_to(body: &EventBody) -> Option<&str> {
         | EventBody::StepRecorded(_)
         | EventBody::StepCorrected { .. }
         | EventBody::RecheckRequired { .. }
+        | EventBody::StepNotNeeded { .. }
+        | EventBody::WaitStarted { .. }
         | EventBody::StepSkipped { .. }
         | EventBody::ProblemNoted { .. }
         | EventBody::BlockResolved { .. }

@@ -267,6 +267,11 @@ pub enum Done {
         /// How it ended; absent when abandoned.
         result: Option<Text>,
     },
+    /// Values were recorded for steps that are no longer to be done.
+    NotNeeded {
+        /// How the steps are called.
+        steps: Vec<Text>,
+    },
     /// An operator freed an asset.
     Released,
     /// A value would be recorded.

@@ -62,6 +62,7 @@ impl CommitBuilder {
             inputs: Map::from_iter([("site".to_owned(), json!("Brno 2"))]),
             withheld_inputs: Vec::new(),
             steps: BTreeMap::new(),
+            waits: BTreeMap::new(),
             blocks: Vec::new(),
             closed_blocks: Vec::new(),
             last_note: None,

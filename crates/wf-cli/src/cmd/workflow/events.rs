@@ -72,9 +72,11 @@ fn about(body: &EventBody) -> String {
             let Recording { step_id, attempt, reading, .. } = recording;
             format!("{step_id} = {} (attempt {attempt}, {reason_code})", shown(reading))
         }
-        EventBody::RecheckRequired { step_id, because_of } => {
+        EventBody::RecheckRequired { step_id, because_of }
+        | EventBody::StepNotNeeded { step_id, because_of } => {
             format!("{step_id}, because of {because_of}")
         }
+        EventBody::WaitStarted { step_id, until } => format!("{step_id}, until {until}"),
         EventBody::StepSkipped { step_id, reason_code, .. } => match reason_code {
             Some(reason) => format!("{step_id} ({reason})"),
             None => step_id.to_string(),

@@ -8,6 +8,7 @@ use crate::view::Rule;
 use super::super::command::{Command, Facts, SubmittedValue};
 use super::super::decision::{Decision, Draft, Outcome, Rejection, Verdict};
 use super::super::event::EventBody;
+use super::ripple::{self, Change};
 use super::value::{self, Judging};
 use super::{guard, submit};
 
@@ -51,7 +52,9 @@ pub(super) fn decide(
         reason_code: reason,
     };
     let mut drafts = vec![judged.draft(corrected)];
-    drafts.extend(value::rechecks(workflow, step_id, &judged.accepted.reading, facts));
+    let change = Change { step_id, value: Some(&judged.accepted.reading), drafts: &drafts };
+    let follow = ripple::of(workflow, command, &change, facts);
+    drafts.extend(follow);
     match judged.block {
         // The block that stands goes on standing for the new value.
         Some(_) if causes(workflow, step_id).next().is_some() => {}

@@ -9,6 +9,7 @@ use crate::view::Rule;
 use super::super::command::{Command, Facts};
 use super::super::decision::{Draft, Outcome, Rejection, Verdict};
 use super::super::event::EventBody;
+use super::ripple::{self, Change};
 use super::{commit, guard};
 
 pub(super) struct Skip<'a> {
@@ -54,10 +55,14 @@ pub(super) fn decide(
         }
     };
     let locks = guard::locks(workflow, facts)?;
-    let draft = Draft::new(EventBody::StepSkipped {
+    let mut drafts = vec![Draft::new(EventBody::StepSkipped {
         step_id: request.step_id.clone(),
         reason_code,
         note: request.note.clone(),
-    });
-    Ok(commit(Outcome::Skipped, vec![draft], locks))
+    })];
+    // Others may have used the value that it had before it was sent back.
+    let change = Change { step_id: request.step_id, value: None, drafts: &drafts };
+    let follow = ripple::of(workflow, command, &change, facts);
+    drafts.extend(follow);
+    Ok(commit(Outcome::Skipped, drafts, locks))
 }

@@ -6,6 +6,7 @@ use crate::policy::{BlockCause, BlockSource};
 use super::super::command::{Command, Facts, SubmittedValue};
 use super::super::decision::{Decision, Draft, Outcome, Rejection, Verdict};
 use super::super::event::EventBody;
+use super::ripple::{self, Change};
 use super::value::{self, Judging};
 use super::{commit, guard};
 
@@ -41,7 +42,9 @@ pub(super) fn decide(
     let outcome = judged.outcome(Outcome::Recorded);
     let warnings = judged.accepted.warnings.clone();
     let mut drafts = vec![judged.draft(EventBody::StepRecorded(judged.recording(step_id, value)))];
-    drafts.extend(value::rechecks(workflow, step_id, &judged.accepted.reading, facts));
+    let change = Change { step_id, value: Some(&judged.accepted.reading), drafts: &drafts };
+    let follow = ripple::of(workflow, command, &change, facts);
+    drafts.extend(follow);
     if let Some(cause) = judged.block {
         drafts.push(block(workflow, drafts.len(), step_id, cause));
     }

@@ -1,7 +1,7 @@
 //! Judging a value: the same for a submitted and for a corrected one (reject, read-back, block).
 
 use crate::errors::ErrorCode;
-use crate::models::{Digest, Reading, StepId, StepStatus, Text, Workflow};
+use crate::models::{Digest, Reading, StepId, Text, Workflow};
 use crate::policy::{Accepted, BlockCause, Judgement, Offered};
 use crate::view::{Ask, Fault, Saying};
 
@@ -193,38 +193,4 @@ pub(super) fn confirmation(
         Rejection::new(ErrorCode::Internal, "the store has no signing key", Fault::Internal)
     })?;
     Ok(Unrecorded::NeedsConfirmation(Confirmation { token, read_back, expires_at }))
-}
-
-/// Later steps that used the value of `step_id`: they are open again. Nothing when the value stays the same.
-pub(super) fn rechecks(
-    workflow: &Workflow,
-    step_id: &StepId,
-    reading: &Reading,
-    facts: &Facts<'_>,
-) -> Vec<Draft> {
-    let Some(before) = workflow.steps.get(step_id) else {
-        return Vec::new();
-    };
-    let same = before.reading.as_ref().is_some_and(|old| {
-        !old.withheld && old.value == reading.value && old.exact == reading.exact
-    });
-    if same || before.attempt == 0 {
-        return Vec::new();
-    }
-    let recorded = |id: &StepId| {
-        workflow.steps.get(id).is_some_and(|s| match s.status {
-            StepStatus::Recorded => true,
-            StepStatus::Reopened | StepStatus::Recheck | StepStatus::Skipped => false,
-        })
-    };
-    facts
-        .policy
-        .dependants(step_id)
-        .into_iter()
-        .filter(|id| id != step_id && recorded(id))
-        .take(crate::limits::DEPENDANTS_MAX)
-        .map(|id| {
-            Draft::new(EventBody::RecheckRequired { step_id: id, because_of: step_id.clone() })
-        })
-        .collect()
 }

@@ -211,7 +211,10 @@ fn event(event: &Event) -> Value {
             map.insert("attempt".to_owned(), Value::from(recording.attempt));
             map
         }
-        EventBody::StepSkipped { step_id, .. } | EventBody::RecheckRequired { step_id, .. } => {
+        EventBody::StepSkipped { step_id, .. }
+        | EventBody::RecheckRequired { step_id, .. }
+        | EventBody::StepNotNeeded { step_id, .. }
+        | EventBody::WaitStarted { step_id, .. } => {
             Map::from_iter([("step_id".to_owned(), Value::from(step_id.as_str()))])
         }
         EventBody::WorkflowBlocked { step_id, .. }

@@ -3,7 +3,7 @@
 use crate::models::{Phase, Text};
 use crate::view::{Done, Stand};
 
-use super::{OPTIONS_MAX, Words, plain};
+use super::{OPTIONS_MAX, Words, plain, sentence};
 
 impl Words<'_> {
     pub(super) fn done(&self, done: &Done) -> String {
@@ -29,6 +29,10 @@ impl Words<'_> {
             Done::Finished { label, result: None } => {
                 format!("{} is abandoned.", self.text(label))
             }
+            Done::NotNeeded { steps } => match steps.as_slice() {
+                [step] => format!("{} is no longer needed.", sentence(self.text(step))),
+                _ => format!("{} are no longer needed.", sentence(&self.list(steps, "and"))),
+            },
             Done::Released => "The asset is free again.".to_owned(),
             Done::WouldRecord { value } => match value {
                 Some(value) => {

@@ -86,6 +86,8 @@ impl Grouping {
                 | EventBody::StepRecorded(_)
                 | EventBody::StepCorrected { .. }
                 | EventBody::RecheckRequired { .. }
+                | EventBody::StepNotNeeded { .. }
+                | EventBody::WaitStarted { .. }
                 | EventBody::StepSkipped { .. }
                 | EventBody::WorkflowBlocked { .. }
                 | EventBody::ProblemNoted { .. }
@@ -120,9 +122,10 @@ fn effect(body: &EventBody) -> Effect {
                 (!reading.withheld).then(|| reading.given.clone()),
             )
         }
-        EventBody::StepSkipped { step_id, .. } | EventBody::RecheckRequired { step_id, .. } => {
-            (Some(step_id.to_string()), None)
-        }
+        EventBody::StepSkipped { step_id, .. }
+        | EventBody::RecheckRequired { step_id, .. }
+        | EventBody::StepNotNeeded { step_id, .. }
+        | EventBody::WaitStarted { step_id, .. } => (Some(step_id.to_string()), None),
         EventBody::WorkflowBlocked { block_id, summary, .. } => {
             (Some(block_id.to_string()), summary.clone())
         }

@@ -1,0 +1,96 @@
+//! What a changed value means for the steps that used it: each is to be confirmed again, or is no longer needed.
+//!
+//! The policy says which steps use a value and, before and after, which are to be done. A step that comes or goes because
+//! of its condition brings or takes its own value, so those that used it are looked at, too.
+
+use std::collections::BTreeSet;
+
+use crate::limits::DEPENDANTS_MAX;
+use crate::models::{Reading, StepId, StepStatus, Workflow};
+
+use super::super::command::{Command, Facts};
+use super::super::decision::Draft;
+use super::super::event::EventBody;
+use super::waits;
+
+/// A step whose value changes.
+pub(super) struct Change<'a> {
+    pub(super) step_id: &'a StepId,
+    /// The new value; absent when the step is left out.
+    pub(super) value: Option<&'a Reading>,
+    /// What the command did so far.
+    pub(super) drafts: &'a [Draft],
+}
+
+/// Events that follow from a change. None when the new value means the same as the old one.
+pub(super) fn of(
+    workflow: &Workflow,
+    command: &Command,
+    change: &Change<'_>,
+    facts: &Facts<'_>,
+) -> Vec<Draft> {
+    let policy = facts.policy;
+    if stays(workflow, change, facts) || !reaches(workflow, change.step_id, facts) {
+        return Vec::new();
+    }
+    let Some(next) = waits::foreseen(Some(workflow), command, change.drafts, facts) else {
+        return Vec::new();
+    };
+    let (before, after) = (policy.plan(workflow), policy.plan(&next));
+    let mut used: BTreeSet<StepId> = policy.dependants(change.step_id).into_iter().collect();
+    let mut follow = Vec::new();
+    // Conditions look back only, so one pass in the definition's order meets every step after those it used.
+    for step in after.steps.iter().filter(|step| &step.id != change.step_id) {
+        let Some(record) = workflow.steps.get(&step.id).filter(|_| used.contains(&step.id)) else {
+            continue;
+        };
+        let applied = before.step(&step.id).is_some_and(|before| before.applies);
+        if applied != step.applies {
+            used.extend(policy.dependants(&step.id));
+        }
+        let (step_id, because_of) = (step.id.clone(), change.step_id.clone());
+        match record.status {
+            StepStatus::Recorded if step.applies => {
+                follow.push(EventBody::RecheckRequired { step_id, because_of });
+            }
+            StepStatus::Recorded => {
+                follow.push(EventBody::StepNotNeeded { step_id, because_of });
+            }
+            StepStatus::Recheck if applied && !step.applies => {
+                follow.push(EventBody::StepNotNeeded { step_id, because_of });
+            }
+            StepStatus::Recheck | StepStatus::Reopened | StepStatus::Skipped => {}
+        }
+    }
+    follow.truncate(DEPENDANTS_MAX);
+    follow.into_iter().map(Draft::new).collect()
+}
+
+/// The new value means the same as the one that is known.
+fn stays(workflow: &Workflow, change: &Change<'_>, facts: &Facts<'_>) -> bool {
+    match (workflow.reading(change.step_id), change.value) {
+        (Some(old), Some(new)) => {
+            !old.withheld && facts.policy.same_value(change.step_id, old, new)
+        }
+        (Some(_) | None, _) => false,
+    }
+}
+
+/// Somebody recorded a step that used the value, itself or by way of others.
+fn reaches(workflow: &Workflow, step_id: &StepId, facts: &Facts<'_>) -> bool {
+    let mut seen = BTreeSet::from([step_id.clone()]);
+    let mut left = vec![step_id.clone()];
+    while let Some(of) = left.pop() {
+        for id in facts.policy.dependants(&of) {
+            let Some(record) = workflow.steps.get(&id) else { continue };
+            if !seen.insert(id.clone()) {
+                continue;
+            }
+            match record.status {
+                StepStatus::Recorded | StepStatus::Recheck => return true,
+                StepStatus::Reopened | StepStatus::Skipped => left.push(id),
+            }
+        }
+    }
+    false
+}
