@@ -5,7 +5,7 @@ mod bounds;
 pub mod call;
 mod check;
 mod commit;
-mod dispatch;
+pub mod dispatch;
 mod execute;
 mod find;
 mod ledger;
@@ -35,6 +35,7 @@ use crate::view::{Fault, Frame, Words};
 pub use call::{
     Call, CallMeta, CheckValue, Detail, FindScope, FindWork, GetStatus, Reply, Request,
 };
+pub use dispatch::{Dispatched, LeasedStream, Undelivered};
 pub use policies::{Policies, PoliciesError};
 
 /// What an engine is made of.

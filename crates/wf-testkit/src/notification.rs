@@ -24,6 +24,8 @@ pub enum Delivery {
     },
     /// Waits at the gate, then is taken.
     Held(Gate),
+    /// The sink itself breaks.
+    Panics,
 }
 
 /// The cause in every error of a [`RecordingSink`].
@@ -101,6 +103,7 @@ impl NotificationPort for RecordingSink {
                 gate.pass().await;
                 Ok(())
             }
+            Delivery::Panics => std::panic::resume_unwind(Box::new(Scripted)),
         };
         self.lock().taken.push(message.clone());
         answer

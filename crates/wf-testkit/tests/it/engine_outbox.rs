@@ -3,6 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use wf_core::limits::{
+    DELIVERY_ATTEMPTS_MAX, DELIVERY_BACKOFF_MAX_MS, DELIVERY_CLAIM_MS, DELIVERY_MS, LEASE_MS,
+    RETRY_AFTER_MAX_MS,
+};
 use wf_core::policy::DomainPolicyPort;
 use wf_core::ports::{OutboxQuery, OutboxRow, OutboxState, StorageBackendPort as _};
 use wf_testkit::fault::{Call as Method, Fault, Gate};
@@ -12,8 +16,8 @@ use crate::engine_bench::{Bench, ann, bob, finish, start, submit, with};
 use crate::plain_policy::PlainPolicy;
 
 /// Longer than any back-off.
-const LONG_MS: u64 = 10 * 60 * 1_000;
-const LEASE_MS: u64 = 30_000;
+const LONG_MS: u64 = 2 * DELIVERY_BACKOFF_MAX_MS.unsigned_abs();
+const LEASE: u64 = LEASE_MS.unsigned_abs();
 
 async fn rows(bench: &Bench, state: OutboxState) -> Vec<OutboxRow> {
     let query = OutboxQuery { state: Some(state), after: None, limit: 100 };
@@ -111,12 +115,12 @@ async fn a_sink_that_asks_to_wait_is_obeyed() {
 }
 
 #[tokio::test]
-async fn after_twelve_attempts_a_message_is_given_up_visible_and_can_be_sent_late() {
+async fn after_its_attempts_a_message_is_given_up_visible_and_can_be_sent_late() {
     let bench = Bench::new().await;
     let work = bench.started(&ann(), "U-7").await;
     bench.confirmed(&ann(), "finish_workflow", finish(&work, "abandoned")).await;
-    bench.sink.refuse(12, false);
-    for attempt in 1..=12 {
+    bench.sink.refuse(usize::try_from(DELIVERY_ATTEMPTS_MAX).unwrap(), false);
+    for attempt in 1..=DELIVERY_ATTEMPTS_MAX {
         assert!(rows(&bench, OutboxState::Dead).await.is_empty(), "alive before attempt {attempt}");
         dispatched(&bench).await;
         bench.clock.advance(LONG_MS);
@@ -167,7 +171,8 @@ async fn a_dispatcher_that_lost_its_lease_does_no_harm() {
     let other = async {
         gate.arrived(1).await;
         assert_eq!(dispatched(&replica).await, 0, "the lease is somebody's");
-        bench.clock.advance(LEASE_MS);
+        // The slow process stands still, so that not even its own limit ends the delivery.
+        bench.clock.set(now(&bench).plus_ms(LEASE_MS));
         assert_eq!(dispatched(&replica).await, 1, "the lease is over");
         gate.open();
     };
@@ -180,13 +185,98 @@ async fn a_dispatcher_that_lost_its_lease_does_no_harm() {
 }
 
 #[tokio::test]
+async fn a_stream_whose_sink_hangs_keeps_no_other_waiting() {
+    let bench = Bench::new().await;
+    bench.started(&ann(), "U-1").await;
+    bench.started(&bob(), "U-2").await;
+    let gate = Gate::new();
+    bench.sink.script([Delivery::Held(gate.clone())]);
+    let round = bench.engine.dispatch_once();
+    let meanwhile = async {
+        gate.arrived(1).await;
+        bench.clock.until_sleeping(1).await;
+        assert_eq!(taken(&bench).len(), 1, "the other was delivered while the first hangs");
+        bench.clock.advance(DELIVERY_MS.unsigned_abs());
+    };
+    let (settled, ()) = futures_util::future::join(round, meanwhile).await;
+    assert_eq!(settled.unwrap(), 2);
+    let hung = rows(&bench, OutboxState::Pending).await;
+    assert_eq!(hung.len(), 1);
+    let error = hung[0].status.last_error.as_deref();
+    assert_eq!((hung[0].status.attempts, error), (1, Some("the sink did not answer in time")));
+}
+
+#[tokio::test]
+async fn a_sink_that_panics_has_failed() {
+    let bench = Bench::new().await;
+    bench.started(&ann(), "U-1").await;
+    bench.started(&bob(), "U-2").await;
+    bench.sink.script([Delivery::Panics]);
+    assert_eq!(dispatched(&bench).await, 2);
+    assert_eq!(taken(&bench).len(), 1, "the other went on");
+    let failed = rows(&bench, OutboxState::Pending).await;
+    assert_eq!(failed[0].status.last_error.as_deref(), Some("the sink panicked"));
+    bench.clock.advance(LONG_MS);
+    assert_eq!(dispatched(&bench).await, 1);
+}
+
+#[tokio::test]
+async fn no_delivery_begins_that_could_outlive_its_lease() {
+    let bench = Bench::new().await;
+    bench.blocked("U-7").await;
+    let replica = bench.replica().await;
+    let gate = Gate::new();
+    // The first message of each stream takes long, though not too long; the second must then wait for the next lease.
+    bench.sink.script([Delivery::Held(gate.clone()), Delivery::Held(gate.clone())]);
+    let round = bench.engine.dispatch_once();
+    let meanwhile = async {
+        gate.arrived(2).await;
+        bench.clock.advance(DELIVERY_MS.unsigned_abs() - 1);
+        assert_eq!(dispatched(&replica).await, 0, "the leases are live");
+        gate.open();
+    };
+    let (settled, ()) = futures_util::future::join(round, meanwhile).await;
+    assert_eq!(settled.unwrap(), 2, "the third was not begun");
+    assert_eq!(rows(&bench, OutboxState::Pending).await.len(), 1);
+    assert_eq!(dispatched(&replica).await, 1, "its lease was given back");
+}
+
+#[tokio::test]
+async fn a_claim_that_took_too_long_gives_its_leases_back() {
+    let bench = Bench::new().await;
+    bench.started(&ann(), "U-7").await;
+    let gate = Gate::new();
+    bench.store.fail_next(Method::ClaimOutbox, Fault::Hold(gate.clone()));
+    let round = bench.engine.dispatch_once();
+    let meanwhile = async {
+        gate.arrived(1).await;
+        bench.clock.advance(DELIVERY_CLAIM_MS.unsigned_abs());
+        gate.open();
+    };
+    let (settled, ()) = futures_util::future::join(round, meanwhile).await;
+    assert_eq!(settled.unwrap(), 0);
+    assert!(bench.sink.attempts().is_empty());
+    assert_eq!(dispatched(&bench).await, 1, "free at once");
+}
+
+#[tokio::test]
+async fn a_sink_cannot_ask_to_wait_for_ever() {
+    let bench = Bench::new().await;
+    bench.started(&ann(), "U-7").await;
+    bench.sink.script([Delivery::Refused { permanent: false, retry_after_ms: Some(i64::MAX) }]);
+    dispatched(&bench).await;
+    let row = rows(&bench, OutboxState::Pending).await.remove(0);
+    assert_eq!(row.status.next_attempt_at.since_ms(now(&bench)), RETRY_AFTER_MAX_MS);
+}
+
+#[tokio::test]
 async fn a_settlement_that_is_lost_brings_the_message_again() {
     let bench = Bench::new().await;
     bench.started(&ann(), "U-7").await;
     bench.store.fail_next(Method::SettleOutbox, Fault::Before);
     assert!(bench.engine.dispatch_once().await.is_err());
     assert_eq!(dispatched(&bench).await, 0, "under its lease");
-    bench.clock.advance(LEASE_MS);
+    bench.clock.advance(LEASE);
     assert_eq!(dispatched(&bench).await, 1);
     assert_eq!(bench.sink.taken().len(), 2);
     bench.store.fail_next(Method::ClaimOutbox, Fault::Before);
