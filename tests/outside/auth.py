@@ -11,13 +11,12 @@ import stat
 import subprocess
 
 import pump
-from client import Client, HttpStatus, drive, expect, expect_error, new_key, submit, too_high
+from bearer import SUPERVISOR, TECHNICIAN, as_person, find, post
+from client import HttpStatus, drive, expect, expect_error, new_key, submit, too_high
 from harness import NotStarted, Server, binary, case, clean_environment, fresh_folder, run_cases, talk, until
 
 ROOT = "/.well-known/oauth-protected-resource"
 SERVICE_SCOPE = "mcp:service"
-TECHNICIAN = "workflow:read workflow:write"
-SUPERVISOR = TECHNICIAN + " workflow:supervise"
 
 
 def dev(challenge="headerless", more="", **options):
@@ -39,18 +38,6 @@ def service(server):
     return issue(server, "alexa", SERVICE_SCOPE)
 
 
-def post(server, message, token=None, path="/mcp", **headers):
-    """(status, headers, body) with just the headers that a client must send."""
-    sent = {"content-type": "application/json", "accept": "application/json, text/event-stream", **headers}
-    if token is not None:
-        sent["authorization"] = f"Bearer {token}"
-    return server.request("POST", path, json.dumps(message), sent)
-
-
-def find(number="a-1"):
-    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": "find_work", "arguments": {}}}
-
-
 def bytes_of(server, token, path="/mcp", message=None):
     """The answer's bytes without what differs between any two. All of the request is sent at once: whether the server
     has the whole of it decides whether the connection may go on, which is no matter of the token."""
@@ -60,12 +47,6 @@ def bytes_of(server, token, path="/mcp", message=None):
             f"{authorization}content-length: {len(body)}\r\n\r\n")
     received = talk(server.port, head.encode() + body)[2]
     return re.sub(rb"(?m)^(date|x-request-id): .*\r\n", b"", received)
-
-
-def as_person(server, token, **options):
-    client = Client(server, **options)
-    client.headers["authorization"] = f"Bearer {token}"
-    return client
 
 
 def claims(token):
