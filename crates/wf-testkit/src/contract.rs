@@ -136,7 +136,8 @@ clauses! {
         s07_same_names_do_not_meet
         s07_nothing_is_found_elsewhere
         s07_lists_show_their_own
-        s07_lease_is_of_one_tenant;
+        s07_lease_is_of_one_tenant
+        s07_ends_stay_in_their_tenant;
 
     s08:
         s08_pages_cover_everything_once

@@ -54,6 +54,7 @@ macro_rules! storage_contract {
             s07_nothing_is_found_elsewhere
             s07_lists_show_their_own
             s07_lease_is_of_one_tenant
+            s07_ends_stay_in_their_tenant
             s08_pages_cover_everything_once
             s08_phase_filter_keeps_its_phase
             s08_pages_stable_while_writing

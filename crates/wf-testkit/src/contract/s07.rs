@@ -128,3 +128,35 @@ pub async fn s07_lease_is_of_one_tenant(fixture: &dyn ContractFixture) -> Verdic
     check_eq!(look::all_deadlines(&store).await?.len(), 1, "deadlines");
     Ok(())
 }
+
+/// What ends in one tenant goes on under the same names in another: its assets, its deadlines, its keys.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s07_ends_stay_in_their_tenant(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    let ours =
+        sent(&store, start_in(&plant(), 1).deadline(at(500)).record("pressure", "1")).await?;
+    let theirs = sent(&store, start_in(&other_plant(), 1).deadline(at(500))).await?;
+    let mut end = CommitBuilder::next(&ours.next, at(100)).complete().release_assets();
+    for deadline in ours.next.deadlines.keys() {
+        end = end.clear_deadline(deadline);
+    }
+    sent(&store, end).await?;
+    let swept = store.sweep(at(1_000), 0, MANY).await?;
+    check_eq!(swept.expiries_set, 2, "rows of what ended");
+    store.sweep(at(1_000_000), 0, MANY).await?;
+
+    check_eq!(look::ledger(&store, &ours.ledger.key).await?, None, "our row");
+    let seen = look::load_of(&store, &theirs).await?;
+    check_eq!(seen.workflow, Some(theirs.next.clone()), "their state");
+    check_eq!(seen.ledger, Some(theirs.ledger.clone()), "their row");
+    let holders: Vec<_> = seen.locks.iter().filter_map(|row| row.holder.as_ref()).collect();
+    check_eq!(holders.len(), 1, "what they hold");
+    let due = look::all_deadlines(&store).await?;
+    let tenants: Vec<_> = due.iter().map(|claimed| claimed.tenant.clone()).collect();
+    check_eq!(tenants, vec![other_plant()], "whose deadlines are left");
+    let next = CommitBuilder::next(&theirs.next, at(2_000)).assert_assets().note("going on");
+    sent(&store, next).await?;
+    Ok(())
+}

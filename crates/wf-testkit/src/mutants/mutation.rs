@@ -93,6 +93,8 @@ pub enum Mutation {
     ListsLeakTenants,
     /// A settlement finds its stream in any tenant.
     SettleIgnoresTenant,
+    /// A sweep takes what ended in one tenant for ended in all.
+    SweepIgnoresTenant,
     /// Every page but the first lacks its first row.
     PageSkipsRow,
     /// A list of one phase shows all phases.
@@ -232,6 +234,7 @@ pub const MUTATIONS: &[(Mutation, &[&str])] = &[
     (Mutation::LoadLeaksTenants, &["s07_same_names_do_not_meet", "s07_nothing_is_found_elsewhere"]),
     (Mutation::ListsLeakTenants, &["s07_lists_show_their_own"]),
     (Mutation::SettleIgnoresTenant, &["s07_lease_is_of_one_tenant"]),
+    (Mutation::SweepIgnoresTenant, &["s07_ends_stay_in_their_tenant"]),
     (Mutation::PageSkipsRow, &["s08_pages_cover_everything_once"]),
     (Mutation::PhaseFilterIgnored, &["s08_phase_filter_keeps_its_phase"]),
     (

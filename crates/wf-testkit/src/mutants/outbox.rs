@@ -193,6 +193,9 @@ impl MutantStore {
             if self.is(Mutation::SweepDeletesDead) {
                 state.outbox.retain(|_, queued| queued.row.status.state != OutboxState::Dead);
             }
+            if self.is(Mutation::SweepIgnoresTenant) {
+                expire_namesakes(&mut state);
+            }
             for row in state.ledger.values_mut() {
                 if self.is(Mutation::SweepExpiresOpen) && row.entry.expires_at_ms.is_none() {
                     let expiry = now.plus_ms(retention_ms);
@@ -213,6 +216,15 @@ fn key_of(stream: &ClaimedStream) -> StreamKey {
 
 fn deadline_key(claimed: &ClaimedDeadline) -> StreamKey {
     (claimed.tenant.clone(), claimed.workflow_id.clone(), claimed.deadline.id.clone())
+}
+
+/// Expires the rows of every workflow that is called like one that ended.
+fn expire_namesakes(state: &mut State) {
+    let over = state.workflows.values().filter(|w| !w.phase.is_open());
+    let over: BTreeSet<_> = over.map(|w| w.id.clone()).collect();
+    for row in state.ledger.values_mut().filter(|row| over.contains(&row.workflow_id)) {
+        row.entry.expires_at_ms.get_or_insert(0);
+    }
 }
 
 /// Gives the stream every pending row that is due, also behind one that waits.
