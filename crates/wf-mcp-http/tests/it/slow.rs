@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
-use tokio::time::{interval, timeout};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 use wf_mcp_http::{HttpConfig, Probes};
 
 use crate::client::{call, receive};
@@ -20,6 +20,7 @@ const SHORT: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Verbose;
 
+const METRICS: &[u8] = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n";
 const VERBOSE_BYTES: usize = 32 * 1024 * 1024;
 
 #[async_trait]
@@ -46,8 +47,7 @@ async fn greedy(world: &World) -> TcpStream {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(4_096).expect("a setting");
     let mut stream = within(socket.connect(world.address)).await.expect("connects");
-    let head = "GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    within(stream.write_all(head.as_bytes())).await.expect("sends");
+    within(stream.write_all(METRICS)).await.expect("sends");
     stream
 }
 
@@ -63,13 +63,16 @@ async fn a_reader_that_takes_nothing_loses_its_place() {
     drop(silent);
 }
 
+/// As fast as makes progress all the time, and too slow for the whole: that does not buy more time.
 #[tokio::test]
 async fn a_reader_that_takes_a_little_now_and_then_loses_its_place_too() {
-    let world = with_one_place(|config| config.write_timeout = SHORT).await;
-    let mut trickling = greedy(&world).await;
+    let world = with_one_place(|config| config.write_timeout = SHORT * 4).await;
+    let mut trickling = world.client().connect().await;
+    within(trickling.write_all(METRICS)).await.expect("sends");
     let trickle = tokio::spawn(async move {
-        let (mut taken, mut some) = (0, [0; 1_024]);
+        let (mut taken, mut some) = (0, vec![0; 64 * 1_024]);
         let mut beat = interval(SHORT / 20);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while let Ok(count @ 1..) = trickling.read(&mut some).await {
             taken += count;
             beat.tick().await;
@@ -77,7 +80,8 @@ async fn a_reader_that_takes_a_little_now_and_then_loses_its_place_too() {
         taken
     });
     next_is_answered(&world).await;
-    trickle.abort();
+    let taken = within(trickle).await.expect("no panic");
+    assert!(taken < VERBOSE_BYTES, "all {taken} bytes were sent");
 }
 
 #[tokio::test]
