@@ -92,6 +92,29 @@ pub fn may_release(by: &Principal) -> Result<(), Rejection> {
     }
 }
 
+/// Acknowledging a block is for the page that a link leads to (which checked the link), the command line and supervisors.
+///
+/// # Errors
+/// `NOT_ALLOWED` that names the scope.
+pub fn may_acknowledge(by: &Principal) -> Result<(), Rejection> {
+    match by.actor {
+        Actor::Cli(_) => Ok(()),
+        Actor::System(_) if by.actor == Actor::acknowledgements() => Ok(()),
+        Actor::User(_) | Actor::System(_) => may_supervise(by),
+    }
+}
+
+/// Only the clock says that a deadline is due.
+///
+/// # Errors
+/// `NOT_ALLOWED`.
+pub fn is_clock(by: &Principal) -> Result<(), Rejection> {
+    if by.actor == Actor::clock() {
+        return Ok(());
+    }
+    Err(Rejection::new(ErrorCode::NotAllowed, "only the clock says this", Rule::NotAllowed))
+}
+
 fn missing(scope: &str, saying: Rule) -> Rejection {
     Rejection::new(ErrorCode::NotAllowed, format!("the scope {scope} is needed"), saying)
         .with("scope", scope)

@@ -1,5 +1,6 @@
 //! The engine: the only place that knows the order load → judge → decide → commit → answer.
 
+pub mod acknowledge;
 mod attempt;
 mod bounds;
 pub mod call;
@@ -10,6 +11,7 @@ mod execute;
 mod find;
 mod ledger;
 pub mod policies;
+pub mod schedule;
 mod sight;
 mod status;
 mod twin;
@@ -32,11 +34,13 @@ use crate::state_machine::Rejection;
 use crate::view::shape::{self, Candidate};
 use crate::view::{Fault, Frame, Words};
 
+pub use acknowledge::{AckNotice, AckRefusal, AckStand};
 pub use call::{
     Call, CallMeta, CheckValue, Detail, FindScope, FindWork, GetStatus, Reply, Request,
 };
 pub use dispatch::{Dispatched, LeasedStream, Undelivered};
 pub use policies::{Policies, PoliciesError};
+pub use schedule::Fired;
 
 /// What an engine is made of.
 #[derive(Debug, Clone)]
@@ -68,6 +72,8 @@ pub struct Settings {
     pub retention_ms: i64,
     /// Which workflows of their tenant callers see (`auth.visibility`).
     pub visibility: Visibility,
+    /// Where this server is reached, without a slash at the end: what the links in messages begin with. No links without.
+    pub public_url: Option<String>,
 }
 
 /// Executes calls over the ports. Shared by all calls of a server.

@@ -59,6 +59,10 @@ pub const DECIDE_ATTEMPTS_MAX: u32 = 8;
 pub const RESEND_ATTEMPTS_MAX: u32 = 2;
 /// How long a confirm token counts, in milliseconds.
 pub const CONFIRM_TOKEN_MS: i64 = 5 * 60 * 1_000;
+/// How long the link in an escalation acknowledges, in milliseconds.
+pub const ACK_TOKEN_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
+/// Longest acknowledgement token that is looked at, in bytes.
+pub const ACK_TOKEN_BYTES_MAX: usize = 2_048;
 /// How far back "finished just now" looks, in milliseconds.
 pub const RECENT_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Length of an outbox or deadline lease, in milliseconds.

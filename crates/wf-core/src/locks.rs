@@ -56,6 +56,15 @@ pub enum LockChange {
         /// The fence it will have.
         fence: u64,
     },
+    /// The row is free (or absent, which is fence 0) or this workflow's own already, with fence `fence - 1`: this
+    /// workflow holds it with `fence`, for its owner after the commit. At no time is it free in between. Else
+    /// `Conflict::Asset`.
+    Take {
+        /// The asset.
+        asset_id: AssetId,
+        /// The fence it will have.
+        fence: u64,
+    },
     /// This workflow holds it with `fence`; nothing is written. Else `Conflict::Asset`.
     Assert {
         /// The asset.
@@ -78,6 +87,7 @@ impl LockChange {
     pub const fn asset_id(&self) -> &AssetId {
         match self {
             Self::Acquire { asset_id, .. }
+            | Self::Take { asset_id, .. }
             | Self::Assert { asset_id, .. }
             | Self::Release { asset_id, .. } => asset_id,
         }

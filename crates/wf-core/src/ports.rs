@@ -9,8 +9,8 @@ pub mod storage;
 
 pub use ambient::{ClockPort, IdPort};
 pub use leases::{
-    Claim, ClaimedDeadline, ClaimedStream, Deadline, DeadlineChange, LeaseToken, OutboxQuery,
-    OutboxRow, OutboxState, OutboxStatus, Settled, Settlement,
+    Claim, ClaimedDeadline, ClaimedStream, Deadline, DeadlineChange, LeaseToken, NextDeadline,
+    OutboxQuery, OutboxRow, OutboxState, OutboxStatus, Settled, Settlement,
 };
 pub use notification::{DeliveryError, Message, NotificationPort};
 pub use orchestrator::OrchestratorPort;

@@ -11,10 +11,13 @@
 //!
 //! Reading order: [`command`] (what callers ask), [`event`] (what happened), [`decision`] (what a command leads to),
 //! [`decide`](decide::decide) with one file per command, [`evolve`](evolve::evolve), [`chain`] (events linked by hash),
-//! [`notices`] (messages of a commit), [`room`](room::room) (bounds of a state), [`token`] (confirm tokens).
+//! [`notices`] (messages of a commit), [`deadlines`] (what is due later), [`room`](room::room) (bounds of a state), [`token`] (confirm tokens),
+//! [`ack_token`] (links in escalations).
 
+pub mod ack_token;
 pub mod chain;
 pub mod command;
+pub mod deadlines;
 pub mod decide;
 pub mod decision;
 pub mod event;

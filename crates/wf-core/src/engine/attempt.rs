@@ -94,6 +94,8 @@ impl Attempting<'_> {
             | Request::SkipStep { .. }
             | Request::ReportProblem { .. }
             | Request::ResolveBlock { .. }
+            | Request::AcknowledgeBlock { .. }
+            | Request::DeadlineReached { .. }
             | Request::ReleaseLock { .. }
             | Request::Finish { .. } => None,
         }

@@ -18,6 +18,10 @@ pub(super) fn bounds(request: &Request) -> Result<(), Rejection> {
         Request::ReportProblem { summary, .. } => words("summary", summary),
         Request::ResolveBlock { comment, .. } => words("comment", comment),
         Request::ReleaseLock { reason, .. } => words("reason", reason),
+        Request::AcknowledgeBlock { .. } => Ok(()),
+        Request::DeadlineReached { deadline_id, .. } => {
+            within("deadline_id", deadline_id, VALUE_CHARS_MAX)
+        }
     }
 }
 

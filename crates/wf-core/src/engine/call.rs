@@ -101,6 +101,20 @@ pub enum Request {
         /// The decider's words.
         comment: String,
     },
+    /// The page of a link in an escalation, or `ack` at the command line
+    AcknowledgeBlock {
+        /// The workflow.
+        workflow_id: WorkflowId,
+        /// The block.
+        block_id: BlockId,
+    },
+    /// The clock; the call's key is the deadline's id
+    DeadlineReached {
+        /// The workflow.
+        workflow_id: WorkflowId,
+        /// The deadline.
+        deadline_id: String,
+    },
     /// `locks release` at the command line
     ReleaseLock {
         /// The workflow that holds it.
@@ -207,6 +221,8 @@ impl Request {
             | Self::SkipStep { workflow_id, .. }
             | Self::ReportProblem { workflow_id, .. }
             | Self::ResolveBlock { workflow_id, .. }
+            | Self::AcknowledgeBlock { workflow_id, .. }
+            | Self::DeadlineReached { workflow_id, .. }
             | Self::ReleaseLock { workflow_id, .. }
             | Self::Finish { workflow_id, .. } => Some(workflow_id),
         }
@@ -232,6 +248,10 @@ impl Request {
             },
             Self::ResolveBlock { block_id, decision, comment, .. } => {
                 CommandKind::ResolveBlock { block_id, decision, comment }
+            }
+            Self::AcknowledgeBlock { block_id, .. } => CommandKind::AcknowledgeBlock { block_id },
+            Self::DeadlineReached { deadline_id, .. } => {
+                CommandKind::DeadlineReached { deadline_id }
             }
             Self::ReleaseLock { asset_id, reason, .. } => {
                 CommandKind::ReleaseLock { asset_id, reason }

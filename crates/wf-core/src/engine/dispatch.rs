@@ -4,7 +4,7 @@
 //! sink of another. Who serves claims with [`Engine::claim_streams`] and runs [`Engine::deliver_stream`] in tasks of its
 //! own; [`Engine::dispatch_once`] does both once, for everybody else. `together` has what this needs of futures.
 
-mod together;
+pub(super) mod together;
 
 use std::error::Error;
 use std::fmt;

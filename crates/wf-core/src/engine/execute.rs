@@ -90,6 +90,8 @@ impl Engine {
 fn scope(principal: &Principal, request: &Request) -> Result<(), Rejection> {
     match request {
         Request::ResolveBlock { .. } => access::may_supervise(principal),
+        Request::AcknowledgeBlock { .. } => access::may_acknowledge(principal),
+        Request::DeadlineReached { .. } => access::is_clock(principal),
         Request::ReleaseLock { .. } => access::may_release(principal),
         Request::Start { .. }
         | Request::SubmitStep { .. }

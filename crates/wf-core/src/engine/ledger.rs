@@ -97,7 +97,10 @@ pub(super) fn repeated(
 ) -> Option<LedgerKey> {
     let same = |touch: &&Touch| &touch.actor == actor && touch.cause.natural == cause.natural;
     let touch = match &call.request {
-        Request::Start { .. } | Request::ReleaseLock { .. } => None,
+        Request::Start { .. }
+        | Request::AcknowledgeBlock { .. }
+        | Request::DeadlineReached { .. }
+        | Request::ReleaseLock { .. } => None,
         Request::SubmitStep { step_id, .. }
         | Request::CorrectStep { step_id, .. }
         | Request::SkipStep { step_id, .. } => targets::step(workflow, step_id).filter(same),

@@ -54,6 +54,8 @@ fn step(request: &Request) -> Option<&StepId> {
         Request::Start { .. }
         | Request::ReportProblem { .. }
         | Request::ResolveBlock { .. }
+        | Request::AcknowledgeBlock { .. }
+        | Request::DeadlineReached { .. }
         | Request::ReleaseLock { .. }
         | Request::Finish { .. } => None,
     }

@@ -58,7 +58,7 @@ pub enum DeadlineAbout {
         /// Who is told.
         notify: String,
     },
-    /// Somebody was told of a block and has not responded.
+    /// Somebody was told of a block and has not responded yet.
     Response {
         /// The block.
         block_id: BlockId,
@@ -66,4 +66,15 @@ pub enum DeadlineAbout {
         #[serde(skip_serializing_if = "Vec::is_empty", default)]
         then: Vec<Recipient>,
     },
+}
+
+impl DeadlineAbout {
+    /// It is for the response to this block.
+    #[must_use]
+    pub fn is_response_to(&self, block: &BlockId) -> bool {
+        match self {
+            Self::Workflow { .. } => false,
+            Self::Response { block_id, .. } => block_id == block,
+        }
+    }
 }

@@ -52,6 +52,18 @@ impl Actor {
         Self::System("orchestrator".to_owned())
     }
 
+    /// The clock, which says that deadlines are due.
+    #[must_use]
+    pub fn clock() -> Self {
+        Self::System("clock".to_owned())
+    }
+
+    /// The page at which somebody who was told of a block acknowledges it.
+    #[must_use]
+    pub fn acknowledgements() -> Self {
+        Self::System("ack".to_owned())
+    }
+
     /// The subject, name or user without its prefix.
     #[must_use]
     pub fn subject(&self) -> &str {
@@ -188,6 +200,13 @@ impl Principal {
             scopes: Scopes::ALL,
             roles: BTreeSet::new(),
         }
+    }
+
+    /// A part of this product, without scopes: what it may do follows from what it is.
+    #[must_use]
+    pub fn part(tenant: TenantId, actor: Actor) -> Self {
+        let scopes = Scopes::default();
+        Self { tenant, actor, name: None, client_id: None, scopes, roles: BTreeSet::new() }
     }
 
     /// An operator at the command line, with all scopes.

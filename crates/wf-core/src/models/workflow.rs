@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use wf_idempotency::{Fingerprint, IdempotencyKey};
 
 use super::{
-    Actor, AssetId, AssetRole, BlockId, Digest, Person, ProcedureId, Reading, ReasonCode, ResultId,
-    StepId, TenantId, Text, Timestamp, WorkflowId,
+    Actor, AssetId, AssetRole, BlockId, Digest, OpenDeadline, Person, ProcedureId, Reading,
+    ReasonCode, ResultId, StepId, TenantId, Text, Timestamp, WorkflowId,
 };
 
 /// The four states there are. There is no failed state.
@@ -183,12 +183,18 @@ pub struct Block {
     pub summary: Option<String>,
     /// How bad.
     pub severity: Severity,
-    /// Who was told.
+    /// Who was told last.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub escalated_to: Option<String>,
+    /// When they were told.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub escalated_at: Option<Timestamp>,
     /// Who said that they know.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub acknowledged_by: Option<Person>,
+    /// When they said so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub acknowledged_at: Option<Timestamp>,
     /// Since when.
     pub at: Timestamp,
     /// Who caused it.
@@ -294,9 +300,9 @@ pub struct Workflow {
     pub completed_at: Option<Timestamp>,
     /// Orchestration fence; writes on behalf of an older execution are refused.
     pub fence: u64,
-    /// Deadlines that are set: id → due time.
+    /// Deadlines that are set, by id.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
-    pub deadlines: BTreeMap<String, Timestamp>,
+    pub deadlines: BTreeMap<String, OpenDeadline>,
 }
 
 impl Workflow {

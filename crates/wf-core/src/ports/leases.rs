@@ -149,3 +149,12 @@ pub struct ClaimedDeadline {
     /// The lease.
     pub token: LeaseToken,
 }
+
+/// What to wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextDeadline {
+    /// When the next deadline is due, or when the lease is over that hides it; none is set when absent.
+    pub at: Option<Timestamp>,
+    /// Others use the store too: they may set an earlier deadline unheard, and leave it when they end.
+    pub shared: bool,
+}

@@ -11,8 +11,8 @@ use crate::state_machine::Event;
 
 use super::{
     Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError, ListQuery,
-    LoadQuery, OutboxQuery, OutboxRow, Page, ReadError, Recent, SettleError, Settlement, Snapshot,
-    StoreIdentity, Swept,
+    LoadQuery, NextDeadline, OutboxQuery, OutboxRow, Page, ReadError, Recent, SettleError,
+    Settlement, Snapshot, StoreIdentity, Swept,
 };
 
 /// The store. Implementations must obey:
@@ -21,6 +21,7 @@ use super::{
 /// - **S2** a stale expected revision is `Conflict::Revision`, nothing written;
 /// - **S3** a ledger key that exists is `Conflict::Ledger` carrying the row, nothing written, unless it equals `replaces`;
 /// - **S4** an asset held by another workflow is `Conflict::Asset` carrying the row, nothing written; several: all or none;
+///   one that changes hands within its workflow is held all the while ([`LockChange::Take`](crate::locks::LockChange));
 /// - **S5** a reader sees a commit whole or not at all;
 /// - **S6** a commit is read by whoever was told of it; "open of", "blocked" and "offered to" are strongly consistent;
 /// - **S7** tenants never see each other;
@@ -106,8 +107,13 @@ pub trait StorageBackendPort: Debug + Send + Sync {
     /// Makes a dead row pending again under its old id; false when there is no dead row with this id.
     async fn revive_outbox(&self, id: &str, now: Timestamp) -> Result<bool, SettleError>;
 
-    /// Takes the lease of deadlines that are due and have no live lease, earliest first.
+    /// Takes the lease of deadlines that are due and have no live lease, earliest first; never one of a workflow that has an
+    /// earlier one under a live lease, so that nobody overtakes.
     async fn claim_deadlines(&self, claim: &Claim) -> Result<Vec<ClaimedDeadline>, ReadError>;
+
+    /// When [`claim_deadlines`](Self::claim_deadlines) can bring something, for leases of `lease_ms`.
+    async fn next_deadline(&self, now: Timestamp, lease_ms: i64)
+    -> Result<NextDeadline, ReadError>;
 
     /// Removes a claimed deadline that a decision refused (firing it removes it in the commit).
     async fn settle_deadline(&self, claimed: &ClaimedDeadline) -> Result<(), SettleError>;

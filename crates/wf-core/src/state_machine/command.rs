@@ -84,6 +84,16 @@ pub enum CommandKind {
         /// The decider's words.
         comment: String,
     },
+    /// Say that one knows of a block.
+    AcknowledgeBlock {
+        /// The block.
+        block_id: BlockId,
+    },
+    /// A deadline is due.
+    DeadlineReached {
+        /// Its id; also the idempotency key.
+        deadline_id: String,
+    },
     /// Free an asset by hand.
     ReleaseLock {
         /// The asset.
@@ -114,6 +124,8 @@ impl CommandKind {
             Self::SkipStep { .. } => "skip_step",
             Self::ReportProblem { .. } => "report_problem",
             Self::ResolveBlock { .. } => "resolve_block",
+            Self::AcknowledgeBlock { .. } => "acknowledge_block",
+            Self::DeadlineReached { .. } => "deadline_reached",
             Self::ReleaseLock { .. } => "release_lock",
             Self::Finish { .. } => "finish",
         }

@@ -2,9 +2,12 @@
 //!
 //! Scope and sight are the engine's business (before the ledger is read, and before the state is told about); ownership
 //! and roles, state, locks and the policy are decided here, in this order. Not the owner's alone: `report_problem`, steps
-//! that ask for a role (theirs who have it), `resolve_block` (supervisors), `release_lock` (operators).
+//! that ask for a role (theirs who have it), `resolve_block` (supervisors), `release_lock` (operators),
+//! `acknowledge_block` (who was told, operators), `deadline_reached` (the clock).
 
+mod acknowledge;
 mod correct;
+mod deadline;
 mod finish;
 mod guard;
 mod lock;
@@ -72,6 +75,12 @@ fn go_on(workflow: &Workflow, command: &Command, facts: &Facts<'_>) -> Result<Ve
             let request = resolve::Resolve { block_id, decision, comment };
             resolve::decide(workflow, command, &request, facts)
         }
+        CommandKind::AcknowledgeBlock { block_id } => {
+            acknowledge::decide(workflow, command, block_id)
+        }
+        CommandKind::DeadlineReached { deadline_id } => {
+            deadline::decide(workflow, command, deadline_id, facts)
+        }
         CommandKind::ReleaseLock { asset_id, reason } => {
             lock::decide(workflow, command, asset_id, reason, facts)
         }
@@ -95,6 +104,8 @@ fn begin(command: &Command, facts: &Facts<'_>) -> Result<Verdict, Rejection> {
         | CommandKind::SkipStep { .. }
         | CommandKind::ReportProblem { .. }
         | CommandKind::ResolveBlock { .. }
+        | CommandKind::AcknowledgeBlock { .. }
+        | CommandKind::DeadlineReached { .. }
         | CommandKind::ReleaseLock { .. }
         | CommandKind::Finish { .. } => Err(Rejection::not_found()),
     }

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::models::{
     Actor, BlockId, Cause, DecisionId, Digest, HeldAsset, Person, ProcedureRef, Reading,
-    ReasonCode, ResultId, Severity, StepId, TenantId, Text, Timestamp, WorkflowId,
+    ReasonCode, Recipient, ResultId, Severity, StartDeadline, StepId, TenantId, Text, Timestamp,
+    WorkflowId,
 };
 use crate::policy::Effect;
 
@@ -130,6 +131,9 @@ pub enum EventBody {
         sensitive_inputs: Map<String, Value>,
         /// Who drives it.
         owner: Person,
+        /// Time limits on the whole, counted from now.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        deadlines: Vec<StartDeadline>,
     },
     /// The orchestrator knows of it.
     OrchestrationAcknowledged {
@@ -198,6 +202,12 @@ pub enum EventBody {
         /// Who is told.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         escalated_to: Option<String>,
+        /// How long they have to respond, in milliseconds: sets a deadline.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        respond_within_ms: Option<i64>,
+        /// Who is told when they do not, in order.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        then: Vec<Recipient>,
     },
     /// A problem that does not block.
     ProblemNoted {
@@ -271,14 +281,26 @@ pub enum EventBody {
     DeadlinePassed {
         /// Its id.
         deadline_id: String,
+        /// Its name in the definition, when it is about the whole workflow.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        name: Option<String>,
+        /// The block that nobody responded to, when it is about one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        block_id: Option<BlockId>,
     },
     /// The next recipient was told.
     Escalated {
-        /// The block it is about.
+        /// The block it is about; the whole workflow when absent.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         block_id: Option<BlockId>,
         /// Who is told.
         to: String,
+        /// How long they have to respond, in milliseconds: sets a deadline.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        respond_within_ms: Option<i64>,
+        /// Who is told when they do not, in order.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
+        then: Vec<Recipient>,
     },
 }
 

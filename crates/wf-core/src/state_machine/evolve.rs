@@ -7,6 +7,7 @@ use crate::models::{
 };
 use crate::policy::Effect;
 
+use super::deadlines;
 use super::event::{Event, EventBody, Recording};
 
 /// The state after `event`. A history that does not begin with a start stays nothing.
@@ -40,6 +41,7 @@ fn born(event: &Event) -> Option<Workflow> {
         inputs,
         sensitive_inputs,
         owner,
+        deadlines: _,
     } = &event.body
     else {
         return None;
@@ -48,6 +50,7 @@ fn born(event: &Event) -> Option<Workflow> {
     let mut workflow = start.workflow(event, owner.clone());
     workflow.inputs.clone_from(inputs);
     workflow.withheld_inputs = sensitive_inputs.keys().cloned().collect();
+    workflow.deadlines.extend(deadlines::set_by(event));
     Some(workflow)
 }
 
@@ -131,7 +134,9 @@ fn apply(mut w: Workflow, event: &Event) -> Workflow {
         EventBody::BlockAcknowledged { block_id, by } => {
             if let Some(block) = w.blocks.iter_mut().find(|b| &b.id == block_id) {
                 block.acknowledged_by = Some(by.clone());
+                block.acknowledged_at = Some(event.at);
             }
+            responded(&mut w, block_id);
         }
         EventBody::OwnershipOffered { to } => {
             w.offer = Some(Offer { to: to.clone(), at: event.at });
@@ -150,16 +155,26 @@ fn apply(mut w: Workflow, event: &Event) -> Workflow {
         // The lock row changed, not the workflow: its next step finds that the lock is lost.
         EventBody::LockReleased { .. } => {}
         EventBody::WorkflowCompleted { result, .. } => complete(&mut w, event, result),
-        EventBody::DeadlinePassed { deadline_id } => {
+        EventBody::DeadlinePassed { deadline_id, .. } => {
             w.deadlines.remove(deadline_id);
         }
-        EventBody::Escalated { block_id, to } => {
+        EventBody::Escalated { block_id, to, .. } => {
             if let Some(block) = w.blocks.iter_mut().find(|b| Some(&b.id) == block_id.as_ref()) {
                 block.escalated_to = Some(to.clone());
+                block.escalated_at = Some(event.at);
             }
         }
     }
+    // The last event completes: nothing is due any more.
+    if w.phase.is_open() {
+        w.deadlines.extend(deadlines::set_by(event));
+    }
     w
+}
+
+/// Nobody is waited for any more.
+fn responded(w: &mut Workflow, block_id: &BlockId) {
+    w.deadlines.retain(|_, deadline| !deadline.about.is_response_to(block_id));
 }
 
 /// The first progress makes a created workflow run.
@@ -212,6 +227,7 @@ fn complete(w: &mut Workflow, event: &Event, result: &ResultId) {
 
 fn unblock(w: &mut Workflow, event: &Event, block_id: &BlockId) {
     w.blocks.retain(|b| &b.id != block_id);
+    responded(w, block_id);
     w.closed_blocks.push(ClosedBlock { id: block_id.clone(), touch: touch(event) });
     let surplus = w.closed_blocks.len().saturating_sub(CLOSED_BLOCKS_MAX);
     w.closed_blocks.drain(..surplus);
@@ -243,6 +259,8 @@ fn block(w: &mut Workflow, event: &Event) {
         summary,
         severity,
         escalated_to,
+        respond_within_ms: _,
+        then: _,
     } = &event.body
     else {
         return;
@@ -255,7 +273,9 @@ fn block(w: &mut Workflow, event: &Event) {
         summary: summary.clone(),
         severity: *severity,
         escalated_to: escalated_to.clone(),
+        escalated_at: escalated_to.as_ref().map(|_| event.at),
         acknowledged_by: None,
+        acknowledged_at: None,
         at: event.at,
         by: person(event),
         touch: touch(event),

@@ -3,14 +3,36 @@
 use serde_json::{Value, json};
 
 use crate::limits::OUTBOX_ROWS_MAX;
-use crate::models::Workflow;
+use crate::models::{BlockId, Workflow};
 use crate::policy::DomainPolicyPort;
 use crate::ports::Message;
 
+use super::ack_token::AckClaims;
+use super::command::Secret;
+use super::deadlines;
 use super::event::{Event, EventBody};
 
 /// The recipient of events that the procedure tells to whoever subscribed.
 pub const SUBSCRIBERS: &str = "subscribers";
+
+/// What the links of messages are made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Links<'a> {
+    /// Where the server is reached.
+    pub public_url: &'a str,
+    /// Keys of the store, newest first.
+    pub secrets: &'a [Secret],
+}
+
+impl Links<'_> {
+    /// Where the recipient acknowledges the block that `event` tells of.
+    fn to(&self, event: &Event, w: &Workflow, block: &BlockId, recipient: &str) -> Option<String> {
+        let told = (event.seq, event.at);
+        let claims = AckClaims::new((&w.tenant, &w.id), block, recipient, told);
+        let token = claims.sign(self.secrets)?;
+        Some(format!("{}/ack/{token}", self.public_url.trim_end_matches('/')))
+    }
+}
 
 /// Messages of the events of one commit.
 #[must_use]
@@ -18,6 +40,7 @@ pub fn notices(
     events: &[Event],
     workflow: &Workflow,
     policy: &dyn DomainPolicyPort,
+    links: Option<Links<'_>>,
 ) -> Vec<Message> {
     let mut told: Vec<(&Event, &str)> = Vec::new();
     // Who must act comes first: no limit may ever drop an escalation for the sake of a subscriber.
@@ -29,7 +52,19 @@ pub fn notices(
     }
     told.truncate(OUTBOX_ROWS_MAX);
     told.sort_by_key(|(event, _)| event.seq);
-    told.into_iter().map(|(event, to)| message(event, workflow, to)).collect()
+    told.into_iter().map(|(event, to)| message(event, workflow, to, links)).collect()
+}
+
+/// The block that the recipient of this message is to answer for. Subscribers are only told.
+fn answered_by<'e>(event: &'e Event, recipient: &str) -> Option<&'e BlockId> {
+    escalated_to(&event.body).filter(|to| *to == recipient)?;
+    if let EventBody::WorkflowBlocked { block_id, .. }
+    | EventBody::Escalated { block_id: Some(block_id), .. } = &event.body
+    {
+        Some(block_id)
+    } else {
+        None
+    }
 }
 
 fn escalated_to(body: &EventBody) -> Option<&str> {
@@ -56,7 +91,23 @@ fn escalated_to(body: &EventBody) -> Option<&str> {
     }
 }
 
-fn message(event: &Event, workflow: &Workflow, recipient: &str) -> Message {
+fn message(
+    event: &Event,
+    workflow: &Workflow,
+    recipient: &str,
+    links: Option<Links<'_>>,
+) -> Message {
+    let mut data = data(event, workflow);
+    let block = answered_by(event, recipient);
+    if let (Some(block), Some(members)) = (block, data.as_object_mut()) {
+        if let Some(respond_by) = deadlines::response_due(workflow, block) {
+            members.insert("respond_by".to_owned(), json!(respond_by));
+        }
+        let link = links.and_then(|links| links.to(event, workflow, block, recipient));
+        if let Some(link) = link {
+            members.insert("ack_url".to_owned(), Value::from(link));
+        }
+    }
     Message {
         id: format!("{}/{}/{recipient}", workflow.id, event.seq),
         kind: event.body.kind().to_owned(),
@@ -65,7 +116,7 @@ fn message(event: &Event, workflow: &Workflow, recipient: &str) -> Message {
         workflow_id: workflow.id.clone(),
         seq: event.seq,
         recipient: recipient.to_owned(),
-        data: data(event, workflow),
+        data,
     }
 }
 

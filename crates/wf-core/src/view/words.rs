@@ -69,7 +69,8 @@ impl<'a> Words<'a> {
         text.get(self.locale)
     }
 
-    fn time(&self, at: Timestamp) -> String {
+    /// Hour and minute.
+    pub(crate) fn time(&self, at: Timestamp) -> String {
         at.clock_time(self.zone)
     }
 

@@ -8,8 +8,8 @@ use crate::models::{Timestamp, Workflow};
 use crate::policy::DomainPolicyPort;
 use crate::ports::{Commit, LedgerRow};
 use crate::state_machine::chain::{self, Tip};
-use crate::state_machine::notices::notices;
-use crate::state_machine::{Decision, Rejection, room};
+use crate::state_machine::notices::{Links, notices};
+use crate::state_machine::{Decision, Rejection, deadlines, room};
 use crate::view::{Fault, Frame, Outlook, shape};
 
 use super::super::call::Reply;
@@ -76,7 +76,12 @@ impl Attempting<'_> {
             mark: self.engine.parts.ids.random_hex(),
             fields: ledger::fields(self.call, frame.store_id),
         };
-        let outbox = notices(&events, &next, policy);
+        let engine = &self.engine;
+        let public_url = engine.parts.settings.public_url.as_deref();
+        let secrets = &engine.identity.secrets;
+        let links = public_url.map(|public_url| Links { public_url, secrets });
+        let outbox = notices(&events, &next, policy, links);
+        let deadlines = deadlines::changes(state, &next);
         Ok(Made {
             commit: Commit {
                 next,
@@ -86,7 +91,7 @@ impl Attempting<'_> {
                 replaces: None,
                 locks,
                 outbox,
-                deadlines: Vec::new(),
+                deadlines,
             },
             reply,
         })

@@ -6,15 +6,15 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 
 /// A wait of the clock port.
-pub(super) type Timer = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(in crate::engine) type Timer = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Whether a wait is over. It is never asked again after it said yes.
-pub(super) async fn is_over(timer: &mut Timer) -> bool {
+pub(in crate::engine) async fn is_over(timer: &mut Timer) -> bool {
     poll_fn(|context| Poll::Ready(timer.as_mut().poll(context).is_ready())).await
 }
 
 /// The output of `work`, or `None` when `limit` is over first; `work` is dropped then.
-pub(super) async fn within<F: Future>(work: F, mut limit: Timer) -> Option<F::Output> {
+pub(in crate::engine) async fn within<F: Future>(work: F, mut limit: Timer) -> Option<F::Output> {
     let mut work = pin!(work);
     poll_fn(|context| match work.as_mut().poll(context) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
@@ -24,7 +24,7 @@ pub(super) async fn within<F: Future>(work: F, mut limit: Timer) -> Option<F::Ou
 }
 
 /// The output of `work`, or `None` when it panics.
-pub(super) async fn unless_panics<F: Future>(work: F) -> Option<F::Output> {
+pub(in crate::engine) async fn unless_panics<F: Future>(work: F) -> Option<F::Output> {
     let mut work = pin!(work);
     poll_fn(|context| {
         // After a panic the future is dropped and never polled again, so nothing half-done in it is seen.
@@ -35,7 +35,9 @@ pub(super) async fn unless_panics<F: Future>(work: F) -> Option<F::Output> {
 }
 
 /// The outputs of all, which run side by side, in the order in which they end.
-pub(super) async fn all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
+pub(in crate::engine) async fn all<F: Future>(
+    futures: impl IntoIterator<Item = F>,
+) -> Vec<F::Output> {
     let mut running: Vec<_> = futures.into_iter().map(Box::pin).collect();
     let mut outputs = Vec::with_capacity(running.len());
     poll_fn(|context| {

@@ -3,16 +3,18 @@
 use serde_json::{Value, json};
 
 use crate::errors::ErrorCode;
+use crate::limits::{DEADLINES_MAX, ESCALATION_MAX};
 use crate::locks::LockChange;
 use crate::models::{
-    Actor, Block, HeldAsset, Phase, Principal, ReasonCode, StepId, StepRecord, StepStatus, Text,
-    Workflow,
+    Actor, Block, BlockId, HeldAsset, Phase, Principal, ReasonCode, Recipient, StepId, StepRecord,
+    StepStatus, Text, Workflow,
 };
 use crate::policy::{Choice, DomainPolicyPort, Plan, PlannedStep};
 use crate::view::{Fault, Rule, shape};
 
 use super::super::command::{Command, Facts};
-use super::super::decision::Rejection;
+use super::super::decision::{Draft, Rejection};
+use super::super::event::EventBody;
 
 /// How many options speech names.
 const SPOKEN_OPTIONS_MAX: usize = 3;
@@ -118,6 +120,49 @@ pub(super) fn held(
         Rule::LockLost { asset: asset.say.clone() },
     )
     .with("asset_id", asset.id.as_str()))
+}
+
+/// The block, which must be open.
+pub(super) fn block<'w>(workflow: &'w Workflow, id: &BlockId) -> Result<&'w Block, Rejection> {
+    workflow.block(id).ok_or_else(|| {
+        let open: Vec<&str> = workflow.blocks.iter().map(|b| b.id.as_str()).collect();
+        let mut rejection = Rejection::invalid("block_id", "there is no such open block");
+        rejection.saying = Fault::UnknownBlock.into();
+        rejection.with("open", open)
+    })
+}
+
+/// Whom a block tells first.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) to: Option<String>,
+    pub(super) respond_within_ms: Option<i64>,
+    pub(super) then: Vec<Recipient>,
+    /// Who is told at once besides, because no deadline is left for one after the other.
+    pub(super) at_once: Vec<Recipient>,
+}
+
+/// How the people of `chain` are told of a new block: one after the other where the state has room for a deadline.
+pub(super) fn told(workflow: &Workflow, mut chain: Vec<Recipient>) -> Told {
+    chain.truncate(ESCALATION_MAX);
+    let mut rest = chain.into_iter();
+    let Some(first) = rest.next() else { return Told::default() };
+    let (to, then) = (Some(first.to), rest.collect());
+    if first.respond_within_ms.is_some() && workflow.deadlines.len() >= DEADLINES_MAX {
+        return Told { to, at_once: then, ..Told::default() };
+    }
+    Told { to, respond_within_ms: first.respond_within_ms, then, at_once: Vec::new() }
+}
+
+/// The next of `chain` is told of a block.
+pub(super) fn escalated(block_id: &BlockId, chain: &[Recipient]) -> Option<Draft> {
+    let (next, then) = chain.split_first()?;
+    Some(Draft::new(EventBody::Escalated {
+        block_id: Some(block_id.clone()),
+        to: next.to.clone(),
+        respond_within_ms: next.respond_within_ms,
+        then: then.to_vec(),
+    }))
 }
 
 /// Frees every asset that the workflow still holds.
@@ -246,8 +291,8 @@ fn listed(reasons: &[Choice]) -> Value {
 
 /// What a repeat without a key is compared with (idempotency.md, Without a key).
 pub mod targets {
-    use super::{Actor, Block, StepId, Workflow};
-    use crate::models::{BlockId, Touch};
+    use super::{Actor, Block, BlockId, StepId, Workflow};
+    use crate::models::Touch;
 
     /// The newest event on a step. Where its rule could not be evaluated there is no value, only the block.
     #[must_use]

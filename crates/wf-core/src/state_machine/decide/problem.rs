@@ -2,7 +2,7 @@
 
 use crate::errors::ErrorCode;
 use crate::limits::BLOCKS_MAX;
-use crate::models::{BlockId, Phase, Severity, StepId, Workflow};
+use crate::models::{BlockId, Phase, Recipient, Severity, StepId, Workflow};
 use crate::policy::BlockSource;
 use crate::view::Fault;
 
@@ -30,24 +30,23 @@ pub(super) fn decide(
     if let Some(step_id) = report.step_id {
         guard::step(&facts.policy.plan(workflow), step_id)?;
     }
-    let draft = match report.severity {
+    match report.severity {
         Severity::Note => {
             let body = EventBody::ProblemNoted {
                 step_id: report.step_id.clone(),
                 summary: report.summary.to_owned(),
             };
-            return Ok(commit(Outcome::Noted, vec![Draft::new(body)], Vec::new()));
+            Ok(commit(Outcome::Noted, vec![Draft::new(body)], Vec::new()))
         }
-        Severity::Low | Severity::High => blocked(workflow, report, facts)?,
-    };
-    Ok(commit(Outcome::Blocked, vec![draft], Vec::new()))
+        Severity::Low | Severity::High => blocked(workflow, report, facts),
+    }
 }
 
 fn blocked(
     workflow: &Workflow,
     report: &Report<'_>,
     facts: &Facts<'_>,
-) -> Result<Draft, Rejection> {
+) -> Result<Verdict, Rejection> {
     if workflow.blocks.len() >= BLOCKS_MAX {
         return Err(Rejection::new(
             ErrorCode::LimitExceeded,
@@ -59,13 +58,22 @@ fn blocked(
     }
     let source = BlockSource { step_id: report.step_id.as_ref(), reported: true };
     let rule = facts.policy.block_rule(source);
-    Ok(Draft::new(EventBody::WorkflowBlocked {
-        block_id: BlockId::of_seq(workflow.revision + 1),
+    let told = guard::told(workflow, rule.escalation);
+    let block_id = BlockId::of_seq(workflow.revision + 1);
+    let blocked = Draft::new(EventBody::WorkflowBlocked {
+        block_id: block_id.clone(),
         code: rule.code,
         step_id: report.step_id.clone(),
         reported: true,
         summary: Some(report.summary.to_owned()),
         severity: report.severity,
-        escalated_to: rule.escalation.into_iter().next().map(|told| told.to),
-    }))
+        escalated_to: told.to,
+        respond_within_ms: told.respond_within_ms,
+        then: told.then,
+    });
+    let at_once = told.at_once.into_iter().filter_map(|next| {
+        guard::escalated(&block_id, &[Recipient { respond_within_ms: None, ..next }])
+    });
+    let drafts = std::iter::once(blocked).chain(at_once).collect();
+    Ok(commit(Outcome::Blocked, drafts, Vec::new()))
 }

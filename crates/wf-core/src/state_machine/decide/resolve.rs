@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::errors::ErrorCode;
 use crate::models::{BlockId, DecisionId, Phase, ResultId, Workflow};
 use crate::policy::{BlockSource, DecisionOption, Effect};
-use crate::view::{Fault, Rule};
+use crate::view::Rule;
 
 use super::super::command::{Command, Facts};
 use super::super::decision::{Draft, Outcome, Rejection, Verdict};
@@ -30,12 +30,7 @@ pub(super) fn decide(
             return Err(guard::wrong_state(workflow, command));
         }
     }
-    let Some(block) = workflow.block(request.block_id) else {
-        let open: Vec<&str> = workflow.blocks.iter().map(|b| b.id.as_str()).collect();
-        let mut rejection = Rejection::invalid("block_id", "there is no such open block");
-        rejection.saying = Fault::UnknownBlock.into();
-        return Err(rejection.with("open", open));
-    };
+    let block = guard::block(workflow, request.block_id)?;
     let source = BlockSource { step_id: block.step_id.as_ref(), reported: block.reported };
     let options = facts.policy.block_rule(source).decisions;
     let Some(option) = options.iter().find(|o| &o.id == request.decision) else {

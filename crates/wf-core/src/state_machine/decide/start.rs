@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use crate::errors::ErrorCode;
-use crate::limits::{ASSETS_MAX, INPUTS_BYTES_MAX, OPEN_WORKFLOWS_MAX};
+use crate::limits::{ASSETS_MAX, INPUTS_BYTES_MAX, OPEN_WORKFLOWS_MAX, START_DEADLINES_MAX};
 use crate::locks::LockChange;
 use crate::models::{Actor, ProcedureRef};
 use crate::policy::{PlannedAsset, StartPlan, StartRefusal};
@@ -65,20 +65,21 @@ pub(super) fn decide(
         .with("limit", "open_workflows")
         .with("max", OPEN_WORKFLOWS_MAX));
     }
+    if plan.deadlines.len() > START_DEADLINES_MAX {
+        return Err(too_many("deadlines", START_DEADLINES_MAX));
+    }
     let drafts = drafts(command, plan, held, facts)?;
     Ok(commit(Outcome::Started, drafts, locks))
 }
 
-fn bounded(request: &Start<'_>) -> Result<(), Rejection> {
-    let too_many = |limit: &str, max: usize| {
-        Rejection::new(
-            ErrorCode::LimitExceeded,
-            format!("{limit}: at most {max}"),
-            Fault::LimitExceeded,
-        )
+fn too_many(limit: &str, max: usize) -> Rejection {
+    let message = format!("{limit}: at most {max}");
+    Rejection::new(ErrorCode::LimitExceeded, message, Fault::LimitExceeded)
         .with("limit", limit)
         .with("max", max)
-    };
+}
+
+fn bounded(request: &Start<'_>) -> Result<(), Rejection> {
     if request.assets.len() > ASSETS_MAX {
         return Err(too_many("assets", ASSETS_MAX));
     }
@@ -144,6 +145,7 @@ fn drafts(
         inputs: plan.inputs,
         sensitive_inputs,
         owner: command.principal.person(),
+        deadlines: plan.deadlines,
     };
     let mut drafts = vec![Draft { sensitive, ..Draft::new(started) }];
     if facts.acknowledge_at_start {

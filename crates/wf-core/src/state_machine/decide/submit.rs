@@ -59,6 +59,7 @@ pub(super) fn block(
     cause: BlockCause,
 ) -> Draft {
     let seq = workflow.revision + 1 + u64::try_from(after).unwrap_or(u64::MAX);
+    let told = guard::told(workflow, cause.escalation);
     Draft::new(EventBody::WorkflowBlocked {
         block_id: BlockId::of_seq(seq),
         code: cause.code,
@@ -66,6 +67,8 @@ pub(super) fn block(
         reported: false,
         summary: None,
         severity: cause.severity,
-        escalated_to: cause.escalation.into_iter().next().map(|told| told.to),
+        escalated_to: told.to,
+        respond_within_ms: told.respond_within_ms,
+        then: told.then,
     })
 }

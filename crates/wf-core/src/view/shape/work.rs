@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::models::{Phase, Reading, ResultId, StepId, Workflow};
 use crate::policy::{BlockSource, DomainPolicyPort, Needs, ResultOption};
-use crate::state_machine::{Event, EventBody};
+use crate::state_machine::{Event, EventBody, deadlines};
 use crate::view::{Outlook, Words};
 
 use super::step::{step, without_nulls};
@@ -96,7 +96,10 @@ fn blocks(w: &Workflow, policy: &dyn DomainPolicyPort, words: &Words<'_>) -> Val
                 "summary": block.summary,
                 "severity": block.severity,
                 "escalated_to": block.escalated_to,
+                "escalated_at": block.escalated_at,
                 "acknowledged_by": block.acknowledged_by.as_ref().map(person),
+                "acknowledged_at": block.acknowledged_at,
+                "deadline": deadlines::response_due(w, &block.id),
                 "at": block.at,
             }))
         })
