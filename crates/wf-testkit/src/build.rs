@@ -11,6 +11,7 @@
 mod assemble;
 mod commit;
 mod history;
+mod ownership;
 
 pub use commit::CommitBuilder;
 pub use history::{chain, genesis};

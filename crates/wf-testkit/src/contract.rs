@@ -115,6 +115,9 @@ clauses! {
         s04_release_of_lost_asset_is_ignored
         s04_assert_holds_and_writes_nothing
         s04_assert_fails_when_not_held
+        s04_take_moves_what_is_held
+        s04_take_brings_back_what_is_free
+        s04_take_of_anothers_conflicts
         s04_lock_is_reported_before_revision
         s04_one_of_many_starts_wins;
 

@@ -157,6 +157,7 @@ fn check(commit: &Commit) -> Result<(), CommitError> {
     }
     let fences = commit.locks.iter().map(|change| match change {
         LockChange::Acquire { fence, .. }
+        | LockChange::Take { fence, .. }
         | LockChange::Assert { fence, .. }
         | LockChange::Release { fence, .. } => *fence,
     });

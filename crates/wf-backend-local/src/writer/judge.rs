@@ -141,6 +141,10 @@ impl LockCell {
             LockChange::Acquire { fence, .. } => {
                 self.holder.is_none() && self.fence.checked_add(1) == Some(*fence)
             }
+            LockChange::Take { fence, .. } => {
+                let ours = self.holder.as_ref().is_none_or(|holder| holder.workflow_id == commit.id);
+                ours && self.fence.checked_add(1) == Some(*fence)
+            }
             LockChange::Assert { fence, .. } => self.is_held_by(commit, *fence),
             LockChange::Release { .. } => true,
         }
@@ -149,7 +153,7 @@ impl LockCell {
     /// Does it.
     fn change(&mut self, change: &LockChange, commit: &Prepared) {
         match change {
-            LockChange::Acquire { fence, .. } => {
+            LockChange::Acquire { fence, .. } | LockChange::Take { fence, .. } => {
                 self.fence = *fence;
                 self.holder = Some(commit.holder.clone());
                 self.exists = true;

@@ -171,7 +171,7 @@ impl Desk {
         let me = Self::workflow_id();
         let row = self.locks.entry(change.asset_id().clone()).or_default();
         match change {
-            LockChange::Acquire { fence, .. } => {
+            LockChange::Acquire { fence, .. } | LockChange::Take { fence, .. } => {
                 *row = LockFact { fence: *fence, workflow_id: Some(me) };
             }
             LockChange::Release { fence, .. } => {

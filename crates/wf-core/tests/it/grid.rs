@@ -295,6 +295,7 @@ fn locks(changes: &[LockChange]) -> String {
         .iter()
         .map(|change| match change {
             LockChange::Acquire { asset_id, fence } => format!("acquire {asset_id}#{fence}"),
+            LockChange::Take { asset_id, fence } => format!("take {asset_id}#{fence}"),
             LockChange::Assert { asset_id, fence } => format!("assert {asset_id}#{fence}"),
             LockChange::Release { asset_id, fence } => format!("release {asset_id}#{fence}"),
         })

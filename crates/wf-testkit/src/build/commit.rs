@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use wf_core::locks::LockChange;
 use wf_core::models::{
-    Actor, AssetId, Block, BlockId, Cause, Digest, HeldAsset, Offer, Person, Phase, Reading,
-    ReasonCode, ResultId, Severity, StepRecord, StepStatus, TenantId, Text, Timestamp, Touch,
-    Workflow, WorkflowId,
+    Actor, AssetId, Block, BlockId, Cause, Digest, HeldAsset, Phase, Reading, ReasonCode, ResultId,
+    Severity, StepRecord, StepStatus, TenantId, Text, Timestamp, Touch, Workflow, WorkflowId,
 };
 use wf_core::policy::Effect;
 use wf_core::ports::LedgerRow;
@@ -85,6 +84,7 @@ impl CommitBuilder {
             inputs: next.inputs.clone(),
             sensitive_inputs: Map::new(),
             owner: next.owner.clone(),
+            deadlines: Vec::new(),
         };
         let mut builder = Self::of(next, before, owner.clone(), at);
         builder.bodies.push((started, Vec::new()));
@@ -267,7 +267,9 @@ impl CommitBuilder {
             summary: Some("it leaks — really".to_owned()),
             severity: Severity::High,
             escalated_to: None,
+            escalated_at: None,
             acknowledged_by: None,
+            acknowledged_at: None,
             at: self.at,
             by: person(&self.actor),
             touch: self.touch(),
@@ -280,6 +282,8 @@ impl CommitBuilder {
             summary: Some("it leaks — really".to_owned()),
             severity: Severity::High,
             escalated_to: None,
+            respond_within_ms: None,
+            then: Vec::new(),
         })
     }
 
@@ -296,38 +300,6 @@ impl CommitBuilder {
             effect: Effect::Continue,
             step_id: None,
             comment: None,
-        })
-    }
-
-    /// Offers the workflow to somebody, or to anybody.
-    #[must_use]
-    pub fn offer(mut self, to: Option<&Actor>) -> Self {
-        let to: Option<Person> = to.map(person);
-        self.next.offer = Some(Offer { to: to.clone(), at: self.at });
-        self.next.ownership_touch = Some(self.touch());
-        self.event(EventBody::OwnershipOffered { to })
-    }
-
-    /// Withdraws the offer.
-    #[must_use]
-    pub fn withdraw(mut self) -> Self {
-        self.next.offer = None;
-        self.next.ownership_touch = Some(self.touch());
-        self.event(EventBody::OfferWithdrawn { declined: false })
-    }
-
-    /// Makes somebody else the owner; an offer is gone with it.
-    #[must_use]
-    pub fn transfer(mut self, to: &Actor) -> Self {
-        self.next.owner = person(to);
-        self.next.offer = None;
-        self.next.ownership_touch = Some(self.touch());
-        let assets = self.next.assets.clone();
-        self.event(EventBody::OwnershipTransferred {
-            to: person(to),
-            taken_over: false,
-            reason_code: None,
-            assets,
         })
     }
 
@@ -377,7 +349,7 @@ impl CommitBuilder {
         self.expected + 1 + u64::try_from(self.bodies.len()).expect("a few events")
     }
 
-    fn touch(&self) -> Touch {
+    pub(super) fn touch(&self) -> Touch {
         touch_of(self.seq(), &self.actor)
     }
 }

@@ -185,6 +185,82 @@ pub async fn s04_assert_fails_when_not_held(fixture: &dyn ContractFixture) -> Ve
     look::refused(&store, &step, contention(&store, PUMP).await?).await
 }
 
+/// An asset that changes hands within its workflow has its new owner, time and fence, and is never free for others.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s04_take_moves_what_is_held(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    let first = start(1).acquire(&asset(PUMP), 1).acquire(&asset(GAUGE), 1).build();
+    store.commit(first.clone()).await?;
+    let moved = step_after(&first, 10).transfer(&bob()).take_assets().build();
+    store.commit(moved.clone()).await?;
+    for id in [PUMP, GAUGE] {
+        check_eq!(holding(&store, id).await?, (Some("wf-0001".to_owned()), 2), "the holder");
+        let holder = row(&store, id).await?.and_then(|row| row.holder);
+        let holder = holder.ok_or_else(|| Violation::new(format!("{id} is free")))?;
+        check_eq!(holder.owner.id, bob(), "the owner of the holder");
+        check_eq!(holder.acquired_at, moved.next.updated_at, "since when");
+        for fence in [2, 3] {
+            let contender = start_by(2, &ann()).acquire(&asset(id), fence).build();
+            look::refused(&store, &contender, contention(&store, id).await?).await?;
+        }
+    }
+    // The old fence is of no use any more, the new one is.
+    let stale = LockChange::Assert { asset_id: asset(PUMP), fence: 1 };
+    let stale = change(&moved, stale).build();
+    look::refused(&store, &stale, contention(&store, PUMP).await?).await?;
+    store.commit(step_after(&moved, 10).assert_assets().build()).await?;
+    Ok(())
+}
+
+/// What was lost and is free is taken back; what was never held, too; both beside what is still held, in one commit.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s04_take_brings_back_what_is_free(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    let first = start(1).acquire(&asset(PUMP), 1).acquire(&asset(GAUGE), 1).build();
+    store.commit(first.clone()).await?;
+    let free = LockChange::Release { asset_id: asset(PUMP), fence: 1 };
+    let freed = change(&first, free).build();
+    store.commit(freed.clone()).await?;
+    let never = LockChange::Take { asset_id: asset("NEVER"), fence: 1 };
+    let back = step_after(&freed, 10).take_assets().lock(never).build();
+    store.commit(back).await?;
+    for (id, fence) in [(PUMP, 2), (GAUGE, 2), ("NEVER", 1)] {
+        check_eq!(holding(&store, id).await?, (Some("wf-0001".to_owned()), fence), "the holder");
+    }
+    Ok(())
+}
+
+/// What another workflow holds is not taken, nor anything beside it; a fence that does not follow takes nothing.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s04_take_of_anothers_conflicts(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    let first = start(1).acquire(&asset(PUMP), 1).acquire(&asset(GAUGE), 1).build();
+    store.commit(first.clone()).await?;
+    for fence in [0, 1, 3] {
+        let take = LockChange::Take { asset_id: asset(PUMP), fence };
+        look::refused(&store, &change(&first, take).build(), contention(&store, PUMP).await?)
+            .await?;
+    }
+    let free = LockChange::Release { asset_id: asset(PUMP), fence: 1 };
+    let freed = change(&first, free).build();
+    store.commit(freed.clone()).await?;
+    store.commit(start_by(2, &bob()).acquire(&asset(PUMP), 2).build()).await?;
+    for fence in [2, 3] {
+        let take = LockChange::Take { asset_id: asset(PUMP), fence };
+        let own = LockChange::Take { asset_id: asset(GAUGE), fence: 2 };
+        let commit = step_after(&freed, 10).lock(own).lock(take).build();
+        look::refused(&store, &commit, contention(&store, PUMP).await?).await?;
+    }
+    check_eq!(holding(&store, GAUGE).await?, (Some("wf-0001".to_owned()), 1), "the other asset");
+    Ok(())
+}
+
 /// A lock is reported before a revision: who lost an asset must hear that first.
 ///
 /// # Errors

@@ -57,6 +57,10 @@ impl State {
                 let free = row.is_none_or(|row| row.holder.is_none());
                 free && row.map_or(0, |row| row.fence).checked_add(1) == Some(*fence)
             }
+            LockChange::Take { fence, .. } => {
+                let ours = row.is_none_or(|row| row.holder.is_none() || holds(row, commit));
+                ours && row.map_or(0, |row| row.fence).checked_add(1) == Some(*fence)
+            }
             LockChange::Assert { fence, .. } => {
                 row.is_some_and(|row| row.fence == *fence && holds(row, commit))
             }
@@ -103,7 +107,7 @@ impl State {
     pub(crate) fn change_lock(&mut self, commit: &Commit, change: &LockChange) {
         let key = (commit.next.tenant.clone(), change.asset_id().clone());
         match change {
-            LockChange::Acquire { fence, .. } => {
+            LockChange::Acquire { fence, .. } | LockChange::Take { fence, .. } => {
                 let holder = LockHolder {
                     workflow_id: commit.next.id.clone(),
                     owner: commit.next.owner.clone(),

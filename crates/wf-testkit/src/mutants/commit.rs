@@ -82,6 +82,14 @@ impl MutantStore {
             commit.locks.clear();
         } else if self.is(Mutation::AssertIgnored) {
             commit.locks.retain(|change| !matches!(change, LockChange::Assert { .. }));
+        } else if self.is(Mutation::TakeForgotten) {
+            commit.locks.retain(|change| !matches!(change, LockChange::Take { .. }));
+        } else if self.is(Mutation::TakeNeedsFree) {
+            for change in &mut commit.locks {
+                if let LockChange::Take { asset_id, fence } = change.clone() {
+                    *change = LockChange::Acquire { asset_id, fence };
+                }
+            }
         } else if self.is(Mutation::ClearIgnored) {
             commit.deadlines.retain(|change| !matches!(change, DeadlineChange::Clear(_)));
         } else if self.is(Mutation::KeyOfTenant) {
@@ -109,6 +117,15 @@ impl MutantStore {
         if self.is(Mutation::OutboxBeforeConditions) {
             write_outbox(&mut state, commit);
             commit.outbox.clear();
+        }
+        if self.is(Mutation::TakeFromAnybody) {
+            for change in &commit.locks {
+                if let LockChange::Take { asset_id, .. } = change
+                    && let Some(row) = state.locks.get_mut(&(id.0.clone(), asset_id.clone()))
+                {
+                    row.holder = None;
+                }
+            }
         }
         for change in &mut commit.locks {
             if let LockChange::Acquire { asset_id, fence } = change {

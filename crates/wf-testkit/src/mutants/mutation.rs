@@ -63,6 +63,12 @@ pub enum Mutation {
     AssertWrites,
     /// Assertions are not looked at.
     AssertIgnored,
+    /// What a workflow holds already cannot be taken.
+    TakeNeedsFree,
+    /// Assets that change hands keep their rows.
+    TakeForgotten,
+    /// An asset is taken whoever holds it.
+    TakeFromAnybody,
     /// The ledger row is written first and the rest somewhat later.
     HalfAtATime,
     /// Events are written somewhat later than the rest.
@@ -135,6 +141,12 @@ pub enum Mutation {
     SettleKeepsLease,
     /// Deadlines come latest first.
     DeadlinesLatestFirst,
+    /// A deadline under lease does not hold back later ones of its workflow.
+    DeadlinesOvertake,
+    /// The next deadline is told as if there were no leases.
+    NextIgnoresLeases,
+    /// The next deadline is told only when it is due.
+    NextOnlyWhenDue,
     /// A deadline that was settled stays.
     DeadlineSettleKeeps,
     /// A deadline that was cleared stays.
@@ -282,6 +294,9 @@ pub const MUTATIONS: &[(Mutation, &[&str])] = &[
     ),
     (Mutation::SettleKeepsLease, &["s10_settle_gives_the_lease_back"]),
     (Mutation::DeadlinesLatestFirst, &["s10_deadlines_come_earliest_first"]),
+    (Mutation::DeadlinesOvertake, &["s10_deadlines_of_a_workflow_keep_their_order"]),
+    (Mutation::NextIgnoresLeases, &["s10_next_deadline_is_told"]),
+    (Mutation::NextOnlyWhenDue, &["s10_next_deadline_is_told"]),
     (Mutation::DeadlineSettleKeeps, &["s10_settled_deadline_is_gone"]),
     (Mutation::ClearIgnored, &["s10_cleared_deadline_is_gone"]),
     (Mutation::EventsInclusive, &["s11_events_are_gapless"]),
@@ -296,6 +311,12 @@ pub const MUTATIONS: &[(Mutation, &[&str])] = &[
             "s12_too_large_message",
         ],
     ),
+    (Mutation::TakeNeedsFree, &["s04_take_moves_what_is_held"]),
+    (
+        Mutation::TakeForgotten,
+        &["s04_take_moves_what_is_held", "s04_take_brings_back_what_is_free"],
+    ),
+    (Mutation::TakeFromAnybody, &["s04_take_of_anothers_conflicts"]),
     (Mutation::SizesTooSmall, &["s12_largest_allowed_is_taken"]),
     (Mutation::SchemaUnchecked, &["s14_newer_schema_is_refused"]),
 ];

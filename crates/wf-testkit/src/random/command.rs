@@ -65,6 +65,10 @@ pub enum Locks {
     ReleaseOwn,
     /// Acquires an asset.
     Acquire(u8, Fence),
+    /// Takes the workflow's assets anew.
+    TakeOwn,
+    /// Takes any asset.
+    Take(u8, Fence),
     /// Asserts any asset with the fence it has now.
     Assert(u8),
     /// Releases any asset with the fence it has now.
@@ -278,6 +282,8 @@ fn locks() -> impl Strategy<Value = Locks> {
         3 => Just(Locks::AssertOwn),
         2 => Just(Locks::ReleaseOwn),
         1 => (any::<u8>(), fence()).prop_map(|(asset, fence)| Locks::Acquire(asset, fence)),
+        2 => Just(Locks::TakeOwn),
+        1 => (any::<u8>(), fence()).prop_map(|(asset, fence)| Locks::Take(asset, fence)),
         1 => any::<u8>().prop_map(Locks::Assert),
         1 => any::<u8>().prop_map(Locks::Release),
     ]

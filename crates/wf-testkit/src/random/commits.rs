@@ -104,6 +104,12 @@ impl Runner<'_> {
                     builder.acquire(&asset_id, fence)
                 }
             }
+            Locks::TakeOwn => builder.take_assets(),
+            Locks::Take(choice, fence) => {
+                let asset_id = asset(choice);
+                let fence = self.to_acquire(tenant, &asset_id, fence).await?;
+                builder.lock(LockChange::Take { asset_id, fence })
+            }
             Locks::Assert(choice) => {
                 let asset_id = asset(choice);
                 let fence = self.fence(tenant, &asset_id).await?;

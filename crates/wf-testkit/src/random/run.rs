@@ -315,6 +315,11 @@ impl Runner<'_> {
         let from_ms = claim.now.since_ms(at(0));
         let held = |what| Held { what, from_ms, settled: false };
         self.due.extend(model.iter().flatten().cloned().map(held));
+        same(&model, &store)?;
+        let next = |next: Result<NextDeadline, ReadError>| next.map(|next| next.at);
+        let (now, lease_ms) = (at(self.now_ms), claim.lease_ms);
+        let model = next(self.model.next_deadline(now, lease_ms).await);
+        let store = next(self.store.next_deadline(now, lease_ms).await);
         same(&model, &store)
     }
 
