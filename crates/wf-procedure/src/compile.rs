@@ -22,12 +22,14 @@ use crate::rules::{AssetRule, ResultRule, Rules, StepRule};
 use crate::words;
 
 /// Events that `notify` may name.
-const EVENT_KINDS: [&str; 17] = [
+const EVENT_KINDS: [&str; 19] = [
     "workflow_started",
     "orchestration_acknowledged",
     "step_recorded",
     "step_corrected",
     "recheck_required",
+    "step_not_needed",
+    "wait_started",
     "step_skipped",
     "workflow_blocked",
     "problem_noted",
@@ -59,6 +61,8 @@ pub(crate) fn compile(document: &Document, problems: &mut Problems) -> Option<Ru
     let steps: Vec<StepRule> = steps::compile(document, &scope, &blocks, problems);
     steps::reasons_are_there(document, &steps, &reasons, problems);
     steps::used_by_few(document, &steps, problems);
+    steps::few_waits(document, problems);
+    let deadlines = blocks::deadlines(document, problems);
     let results = results(document, &scope, problems);
     let notify = notify(document, problems);
     let timezone = timezone(document, problems);
@@ -76,6 +80,7 @@ pub(crate) fn compile(document: &Document, problems: &mut Problems) -> Option<Ru
         reasons,
         steps,
         index,
+        deadlines,
         blocks,
         results,
         notify,

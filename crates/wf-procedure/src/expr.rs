@@ -17,7 +17,7 @@ mod names;
 use std::collections::BTreeSet;
 
 pub(crate) use check::{Fault, InputType, Scope, StepType};
-pub(crate) use eval::{Facts, Kept, Missing, StepFacts};
+pub(crate) use eval::{Facts, Kept, Missing, StepFacts, exact};
 
 use crate::decimal::Exact;
 

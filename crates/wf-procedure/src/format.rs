@@ -3,6 +3,7 @@
 //! `format::read` fills these types from a tree and refuses what has the wrong shape; `compile` gives them meaning. The
 //! JSON Schema under docs/ is generated from them (`schema`).
 
+mod escalate;
 pub(crate) mod fields;
 pub(crate) mod read;
 mod scalar;
@@ -11,11 +12,11 @@ mod steps;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
+pub(crate) use escalate::{Escalate, SeverityName, Then};
 pub(crate) use scalar::{Bound, Bounds, Cel, DurationMs, Id, InputsSchema, Located, Say};
 pub(crate) use step::{
-    Action, Choice, ChoiceOption, Confirm, Decision, EffectName, Escalate, Kind, LongChoice,
-    LongDecision, Number, OutOfRange, Range, SeverityName, Skip, Step, TextSpec, UnitSpec,
-    UnitWordsSpec,
+    Action, Choice, ChoiceOption, Confirm, Decision, EffectName, Kind, LongChoice, LongDecision,
+    Number, OutOfRange, Range, SignSpec, Skip, Step, TextSpec, UnitSpec, UnitWordsSpec, WaitSpec,
 };
 
 /// What `schema:` must say.
@@ -50,6 +51,9 @@ pub(crate) struct Document {
     /// The steps, in order.
     #[schemars(length(min = 1, max = 200))]
     pub(crate) steps: Located<Vec<Step>>,
+    /// Time limits on the whole workflow.
+    #[schemars(length(max = 4))]
+    pub(crate) deadlines: Option<Located<Vec<Deadline>>>,
     /// How reported problems and blocking choices are escalated and decided.
     pub(crate) blocks: Option<Blocks>,
     /// Ways to finish; done when absent. Abandoned always exists.
@@ -157,6 +161,28 @@ pub(crate) struct Reason {
     pub(crate) code: Located<Id>,
     /// How it is called; the words of the code when absent.
     pub(crate) say: Option<Located<Say>>,
+}
+
+/// A time limit on the whole workflow. Who is told when it passes; the work goes on.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Deadline {
+    /// Its name in the history and in messages.
+    pub(crate) id: Located<Id>,
+    /// How long after the start it is due.
+    pub(crate) after: Located<DurationMs>,
+    /// What the time is counted from; the start when absent.
+    pub(crate) from: Option<DeadlineFrom>,
+    /// Who is told: a recipient of the server's configuration.
+    pub(crate) notify: Located<Id>,
+}
+
+/// What the time of a deadline is counted from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+pub(crate) enum DeadlineFrom {
+    /// The start of the workflow.
+    Start,
 }
 
 /// How blocks are escalated and decided.

@@ -7,14 +7,14 @@ mod number;
 use serde_json::{Map, Value as Json, json};
 use wf_core::errors::ErrorCode;
 use wf_core::limits::VALUE_CHARS_MAX;
-use wf_core::models::{Reading, Text, Workflow};
+use wf_core::models::{Reading, Text, Timestamp, Workflow};
 use wf_core::policy::{Accepted, BlockCause, Judgement, Offered, Refusal};
 use wf_core::redaction::Quoted;
 
 use crate::format::Confirm;
 use crate::rules::{ChoiceRule, Rules, StepKind, StepRule};
 use crate::standing::Standing;
-use crate::{speech, words};
+use crate::{duration, expr, speech, words};
 
 /// Judges a value.
 pub(crate) fn judge(rules: &Rules, workflow: &Workflow, offered: &Offered<'_>) -> Judgement {
@@ -34,16 +34,45 @@ pub(crate) fn judge(rules: &Rules, workflow: &Workflow, offered: &Offered<'_>) -
             let standing = Standing::of(rules, workflow);
             number::judge(step, rule, &standing.facts, value, offered.unit)
         }
-        StepKind::Confirm | StepKind::Choice(_) | StepKind::Text { .. } => {
+        StepKind::Confirm
+        | StepKind::Choice(_)
+        | StepKind::Text { .. }
+        | StepKind::Wait { .. }
+        | StepKind::Sign { .. } => {
             if offered.unit.is_some_and(|u| !u.trim().is_empty()) {
                 return no_unit(step);
             }
             match &step.kind {
                 StepKind::Choice(rule) => choice(step, rule, value),
                 StepKind::Text { chars_max } => text(step, *chars_max, value),
-                StepKind::Confirm | StepKind::Number(_) => confirm(step, value),
+                StepKind::Wait { duration_ms } => {
+                    let until = workflow.waits.get(&step.id).map_or_else(
+                        // Its beginning is always recorded; if it were not, the wait would not be over early.
+                        || workflow.updated_at.plus_ms(*duration_ms),
+                        |wait| wait.until,
+                    );
+                    wait(step, value, until, offered.at)
+                }
+                StepKind::Confirm | StepKind::Sign { .. } | StepKind::Number(_) => {
+                    confirm(step, value)
+                }
             }
         }
+    }
+}
+
+/// Whether two readings of a step mean the same. Numbers do when they are equal, however they were written.
+pub(crate) fn same(step: &StepRule, one: &Reading, other: &Reading) -> bool {
+    match &step.kind {
+        StepKind::Number(_) => match (expr::exact(one), expr::exact(other)) {
+            (Some(one), Some(other)) => one == other,
+            (Some(_) | None, _) => false,
+        },
+        StepKind::Confirm
+        | StepKind::Choice(_)
+        | StepKind::Text { .. }
+        | StepKind::Wait { .. }
+        | StepKind::Sign { .. } => one.value == other.value,
     }
 }
 
@@ -98,19 +127,51 @@ fn is_yes(step: &StepRule, value: &str) -> Option<bool> {
     })
 }
 
+/// A wait is done when its time is over, and says until when it is not.
+fn wait(step: &StepRule, value: &str, until: Timestamp, now: Timestamp) -> Judgement {
+    let left = until.since_ms(now);
+    if left == 0 || is_yes(step, value) != Some(true) {
+        return confirm(step, value);
+    }
+    let say = Text::from(format!("Please wait {} more.", duration::spoken(left)));
+    let details = Map::from_iter([("due_at".to_owned(), Json::from(until.to_string()))]);
+    Judgement::Reject(Refusal {
+        code: ErrorCode::TooEarly,
+        message: format!("the wait is over at {until}, in {left} ms"),
+        say,
+        details,
+        after_ms: Some(left),
+    })
+}
+
+/// The value that saying yes to a step records.
+fn yes(step: &StepRule) -> &'static str {
+    match &step.kind {
+        StepKind::Wait { .. } | StepKind::Sign { .. } => "done",
+        StepKind::Confirm | StepKind::Number(_) | StepKind::Choice(_) | StepKind::Text { .. } => {
+            "yes"
+        }
+    }
+}
+
 fn confirm(step: &StepRule, value: &str) -> Judgement {
     match is_yes(step, value) {
         Some(true) => {
-            let reading =
-                Reading { given: value.to_owned(), value: "yes".to_owned(), ..Reading::default() };
-            let read_back = read_back(step, false, &Text::from("yes"));
+            let reading = Reading {
+                given: value.to_owned(),
+                value: yes(step).to_owned(),
+                ..Reading::default()
+            };
+            let read_back = read_back(step, false, &Text::from(yes(step)));
             Judgement::Accept(accepted(step, reading, false, read_back))
         }
         Some(false) => Judgement::Decline,
         None => {
-            let message = format!("{} is neither yes nor no", shown(step, value));
-            let say = words::map(&step.prompt, |p| format!("Please answer yes or no. {p}"));
-            let details = json!({"field": "value", "rule": "yes or no", "choices": ["yes", "no"]});
+            let message = format!("{} is neither {} nor no", shown(step, value), yes(step));
+            let (yes, no) = (yes(step), "no");
+            let say = words::map(&step.prompt, |p| format!("Please answer {yes} or no. {p}"));
+            let details =
+                json!({"field": "value", "rule": format!("{yes} or no"), "choices": [yes, no]});
             reject(ErrorCode::ValidationError, message, say, details)
         }
     }

@@ -19,7 +19,7 @@
 //!
 //! From text to meaning, module by module: `tree` (text → places and values) · `format` (values → the file's types) ·
 //! `compile` (types → rules; CEL in `expr`) · `rules` (what a procedure says) · `standing` (how the steps of a workflow
-//! stand) · `judge` (what to do with a value; `decimal`, `units`, `range`) · `start`, `speech`, `asset_id`, `words`.
+//! stand) · `judge` (what to do with a value; `decimal`, `units`, `range`, `duration`) · `start`, `speech`, `asset_id`, `words`.
 //! [`Procedure`] puts them behind the port. `load` reads files; nothing else here touches the world.
 //!
 //! Two promises hold everywhere: no float takes part in a decision, and a definition's digest is that of the document as
@@ -28,6 +28,7 @@
 mod asset_id;
 mod compile;
 mod decimal;
+mod duration;
 mod expr;
 mod format;
 mod judge;

@@ -93,7 +93,11 @@ impl Procedure {
     fn block_of<'a>(&'a self, step: Option<&'a StepRule>, reported: bool) -> &'a Block {
         let of_step = step.filter(|_| !reported).and_then(|step| match &step.kind {
             StepKind::Number(number) => number.block.as_ref(),
-            StepKind::Confirm | StepKind::Choice(_) | StepKind::Text { .. } => None,
+            StepKind::Confirm
+            | StepKind::Choice(_)
+            | StepKind::Text { .. }
+            | StepKind::Wait { .. }
+            | StepKind::Sign { .. } => None,
         });
         of_step.unwrap_or(&self.rules.blocks)
     }
@@ -109,9 +113,11 @@ fn question(step: Option<&StepRule>, reported: bool) -> Text {
         (Some(step), false) => {
             let state = match &step.kind {
                 StepKind::Number(_) => "out of range",
-                StepKind::Confirm | StepKind::Choice(_) | StepKind::Text { .. } => {
-                    "not as it should be"
-                }
+                StepKind::Confirm
+                | StepKind::Choice(_)
+                | StepKind::Text { .. }
+                | StepKind::Wait { .. }
+                | StepKind::Sign { .. } => "not as it should be",
             };
             words::map(&step.say, |w| {
                 format!("{} is {state}. What is decided?", words::sentence(w))
@@ -155,6 +161,7 @@ impl DomainPolicyPort for Procedure {
             id: step.id.clone(),
             position: index + 1,
             of: self.rules.steps.len(),
+            say: step.say.clone(),
             prompt: step.prompt.clone(),
             kind: step.kind.name().to_owned(),
             unit: None,
@@ -167,13 +174,23 @@ impl DomainPolicyPort for Procedure {
             skip: step.skip,
             required: step.required,
             sensitive: step.sensitive,
-            role: None,
+            role: step.role.clone(),
+            signs: false,
+            not_performer: false,
         };
         match &step.kind {
             StepKind::Number(number) => {
                 describe_number(&self.rules, number, workflow, &mut description);
             }
             StepKind::Choice(choice) => description.choices.clone_from(&choice.choices),
+            StepKind::Wait { duration_ms } => {
+                description.wait_seconds = u64::try_from(duration_ms / 1_000).ok();
+                description.due_at = workflow.waits.get(&step.id).map(|wait| wait.until);
+            }
+            StepKind::Sign { not_performer } => {
+                description.signs = true;
+                description.not_performer = *not_performer;
+            }
             StepKind::Confirm | StepKind::Text { .. } => {}
         }
         Some(description)
@@ -191,6 +208,10 @@ impl DomainPolicyPort for Procedure {
             }
             other @ (Judgement::Accept(_) | Judgement::Decline | Judgement::Reject(_)) => other,
         }
+    }
+
+    fn same_value(&self, step: &StepId, one: &Reading, other: &Reading) -> bool {
+        self.rules.step(step).is_some_and(|(_, step)| judge::same(step, one, other))
     }
 
     fn dependants(&self, step: &StepId) -> Vec<StepId> {

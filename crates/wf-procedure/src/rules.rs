@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wf_core::models::{AssetRole, ReasonCode, Recipient, ResultId, Severity, StepId, Text};
+use wf_core::models::{
+    AssetRole, ReasonCode, Recipient, ResultId, Severity, StartDeadline, StepId, Text,
+};
 use wf_core::policy::{Choice, DecisionOption, NeededInput, SkipRule};
 
 use crate::asset_id::IdForm;
@@ -23,6 +25,7 @@ pub(crate) struct Rules {
     pub(crate) reasons: Vec<Choice>,
     pub(crate) steps: Vec<StepRule>,
     pub(crate) index: BTreeMap<StepId, usize>,
+    pub(crate) deadlines: Vec<StartDeadline>,
     pub(crate) blocks: Block,
     pub(crate) results: Vec<ResultRule>,
     pub(crate) notify: BTreeSet<String>,
@@ -71,10 +74,11 @@ pub(crate) struct StepRule {
     pub(crate) required: bool,
     pub(crate) skip: SkipRule,
     pub(crate) when: Option<Expression>,
+    pub(crate) role: Option<String>,
     pub(crate) sensitive: bool,
     pub(crate) confirm: Confirm,
     pub(crate) kind: StepKind,
-    /// Steps whose values its condition or bounds look at, by index.
+    /// Steps whose values its condition or bounds look at, or that it signs, by index.
     pub(crate) uses: BTreeSet<usize>,
 }
 
@@ -85,6 +89,8 @@ pub(crate) enum StepKind {
     Number(Box<NumberRule>),
     Choice(ChoiceRule),
     Text { chars_max: usize },
+    Wait { duration_ms: i64 },
+    Sign { not_performer: bool },
 }
 
 impl StepKind {
@@ -95,6 +101,8 @@ impl StepKind {
             Self::Number(_) => "number",
             Self::Choice(_) => "choice",
             Self::Text { .. } => "text",
+            Self::Wait { .. } => "wait",
+            Self::Sign { .. } => "sign",
         }
     }
 }

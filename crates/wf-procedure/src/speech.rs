@@ -18,6 +18,8 @@ pub(crate) fn reading(step: &StepRule, reading: &Reading) -> Text {
     }
     match &step.kind {
         StepKind::Confirm => Text::from("yes"),
+        StepKind::Wait { .. } => Text::from("that the wait is over"),
+        StepKind::Sign { .. } => Text::from("the signature"),
         StepKind::Number(number) => number_reading(number, reading),
         StepKind::Choice(choice) => choice
             .choices

@@ -62,6 +62,8 @@ impl<'a> Standing<'a> {
     /// The plan for one workflow.
     pub(crate) fn plan(&self, rules: &Rules, workflow: &Workflow) -> Plan {
         let mut reached_first = false;
+        // Something that a later signature would have to stand for.
+        let mut unsigned = false;
         let steps = rules.steps.iter().zip(&self.applies).map(|(step, applies)| {
             let settled =
                 workflow.steps.get(&step.id).is_some_and(wf_core::models::StepRecord::is_settled);
@@ -75,6 +77,8 @@ impl<'a> Standing<'a> {
             let ready =
                 if turn && *applies == Applies::Yes { self.bounds_ready(step) } else { Ok(()) };
             let broken = turn && (*applies == Applies::Broken || ready == Err(Missing::Ever));
+            let may_sign = !(unsigned && matches!(step.kind, StepKind::Sign { .. }));
+            unsigned |= to_do && step.required;
             PlannedStep {
                 id: step.id.clone(),
                 applies: matches!(applies, Applies::Yes | Applies::Broken),
@@ -82,7 +86,15 @@ impl<'a> Standing<'a> {
                 required: step.required,
                 settled,
                 // A broken step is asked for, too: submitting it is what makes the block.
-                open: broken || (turn && *applies == Applies::Yes && ready.is_ok()),
+                open: broken || (turn && *applies == Applies::Yes && ready.is_ok() && may_sign),
+                wait_ms: match &step.kind {
+                    StepKind::Wait { duration_ms } => Some(*duration_ms),
+                    StepKind::Confirm
+                    | StepKind::Number(_)
+                    | StepKind::Choice(_)
+                    | StepKind::Text { .. }
+                    | StepKind::Sign { .. } => None,
+                },
             }
         });
         Plan { steps: steps.collect() }
@@ -94,7 +106,11 @@ impl<'a> Standing<'a> {
             StepKind::Number(number) => {
                 number.ranges().try_for_each(|bounds| Span::of(bounds, &self.facts, None).map(drop))
             }
-            StepKind::Confirm | StepKind::Choice(_) | StepKind::Text { .. } => Ok(()),
+            StepKind::Confirm
+            | StepKind::Choice(_)
+            | StepKind::Text { .. }
+            | StepKind::Wait { .. }
+            | StepKind::Sign { .. } => Ok(()),
         }
     }
 }
@@ -138,7 +154,7 @@ fn kept<'a>(step: &StepRule, reading: &'a Reading) -> Kept<'a> {
         return Kept::Nothing;
     }
     match &step.kind {
-        StepKind::Confirm => Kept::Confirmed,
+        StepKind::Confirm | StepKind::Wait { .. } | StepKind::Sign { .. } => Kept::Confirmed,
         StepKind::Number(_) => Kept::Number(reading),
         StepKind::Choice(_) | StepKind::Text { .. } => Kept::Text(&reading.value),
     }

@@ -38,7 +38,7 @@ pub(crate) fn plan(
         assets,
         inputs,
         sensitive_inputs,
-        deadlines: Vec::new(),
+        deadlines: rules.deadlines.clone(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! What a procedure says, in a form for programs and for `wf-cli procedure show`.
 
 use serde::Serialize;
-use wf_core::models::Text;
+use wf_core::models::{Recipient, StartDeadline, Text};
 use wf_core::policy::{Choice, DomainPolicyPort, SkipRule};
 
 use crate::format::{Confirm, Order};
@@ -32,6 +32,12 @@ pub struct Summary {
     pub reasons: Vec<Choice>,
     /// Ways to finish.
     pub results: Vec<Choice>,
+    /// Time limits on the whole workflow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deadlines: Vec<StartDeadline>,
+    /// Who is told of reported problems, one after another.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub escalation: Vec<Recipient>,
     /// Milliseconds after which a silent holder may be relieved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale_after_ms: Option<i64>,
@@ -52,6 +58,9 @@ pub struct StepSummary {
     pub required: bool,
     /// When it may be skipped.
     pub skip: SkipRule,
+    /// Only somebody with this role may do it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     /// Its values are never shown.
     pub sensitive: bool,
     /// `never`, `out_of_range` or `always`.
@@ -83,6 +92,15 @@ pub struct StepSummary {
     /// Choices that block.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub block_on: Vec<String>,
+    /// Who is told of a value that blocks, one after another.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub escalation: Vec<Recipient>,
+    /// How long a wait takes, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<i64>,
+    /// It is for a second person.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub not_performer: bool,
 }
 
 impl Procedure {
@@ -117,6 +135,8 @@ impl Procedure {
                 .iter()
                 .map(|r| Choice { id: r.id.to_string(), say: r.say.clone() })
                 .collect(),
+            deadlines: rules.deadlines.clone(),
+            escalation: rules.blocks.escalation.clone(),
             stale_after_ms: rules.stale_after_ms,
             notify: rules.notify.iter().cloned().collect(),
         }
@@ -130,6 +150,7 @@ fn step(all: &[StepRule], step: &StepRule) -> StepSummary {
         prompt: step.prompt.clone(),
         required: step.required,
         skip: step.skip,
+        role: step.role.clone(),
         sensitive: step.sensitive,
         confirm: match step.confirm {
             Confirm::Never => "never",
@@ -145,6 +166,9 @@ fn step(all: &[StepRule], step: &StepRule) -> StepSummary {
         warn: None,
         choices: Vec::new(),
         block_on: Vec::new(),
+        escalation: Vec::new(),
+        wait_ms: None,
+        not_performer: false,
     };
     match &step.kind {
         StepKind::Number(rule) => number(&mut summary, rule),
@@ -152,6 +176,8 @@ fn step(all: &[StepRule], step: &StepRule) -> StepSummary {
             summary.choices.clone_from(&rule.choices);
             summary.block_on = rule.block_on.keys().cloned().collect();
         }
+        StepKind::Wait { duration_ms } => summary.wait_ms = Some(*duration_ms),
+        StepKind::Sign { not_performer } => summary.not_performer = *not_performer,
         StepKind::Confirm | StepKind::Text { .. } => {}
     }
     summary
@@ -168,6 +194,9 @@ fn number(summary: &mut StepSummary, rule: &NumberRule) {
     summary.instrument = rule.instrument.as_ref().map(bounds);
     summary.accept = rule.accept.as_ref().map(bounds);
     summary.warn = rule.warn.as_ref().map(bounds);
+    if let Some(block) = &rule.block {
+        summary.escalation.clone_from(&block.escalation);
+    }
 }
 
 fn bounds(bounds: &Bounds) -> [String; 2] {

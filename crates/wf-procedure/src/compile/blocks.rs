@@ -1,12 +1,13 @@
-//! `blocks:` and `out_of_range:` → how blocks are escalated and decided.
+//! `blocks:` and `out_of_range:` → how blocks are escalated and decided; `deadlines:`.
 
-use wf_core::models::{DecisionId, ReasonCode, Recipient, Severity, Text};
+use wf_core::limits::{ESCALATION_MAX, START_DEADLINES_MAX};
+use wf_core::models::{DecisionId, ReasonCode, Recipient, Severity, StartDeadline, Text};
 use wf_core::policy::{DecisionOption, Effect};
 
 use super::say_or;
 use crate::format::read::KNOWN_DECISIONS;
 use crate::format::{
-    Blocks, Decision, EffectName, Escalate, Id, Located, OutOfRange, SeverityName,
+    Blocks, Decision, Document, EffectName, Escalate, Id, Located, OutOfRange, SeverityName, Then,
 };
 use crate::problem::Problems;
 use crate::rules::Block;
@@ -18,7 +19,10 @@ pub(super) fn default(blocks: Option<&Blocks>, problems: &mut Problems) -> Optio
     Some(Block {
         code: reason_code(code, "PROBLEM_REPORTED")?,
         question: written.and_then(|w| w.question.as_ref().map(|q| q.value.0.clone())),
-        escalation: written.and_then(|w| w.escalate.as_ref()).map(escalation).unwrap_or_default(),
+        escalation: written
+            .and_then(|w| w.escalate.as_ref())
+            .map(|e| escalation(e, problems))
+            .unwrap_or_default(),
         severity: severity(written.and_then(|w| w.escalate.as_ref()), Severity::High),
         decisions: written
             .and_then(|w| w.decisions.as_ref())
@@ -38,7 +42,8 @@ pub(super) fn of_value(
     Some(Block {
         code: reason_code(code, &format!("{}_OUT_OF_RANGE", shout(step)))?,
         question: written.and_then(|w| w.question.as_ref().map(|q| q.value.0.clone())),
-        escalation: escalate.map_or_else(|| default.escalation.clone(), escalation),
+        escalation: escalate
+            .map_or_else(|| default.escalation.clone(), |e| escalation(e, problems)),
         severity: severity(escalate, default.severity),
         decisions: written
             .and_then(|w| w.decisions.as_ref())
@@ -67,9 +72,55 @@ fn severity(escalate: Option<&Located<Escalate>>, otherwise: Severity) -> Severi
     escalate.and_then(|e| e.value.severity).map_or(otherwise, SeverityName::severity)
 }
 
-/// Who is told.
-fn escalation(escalate: &Located<Escalate>) -> Vec<Recipient> {
-    vec![Recipient::last(escalate.value.to.value.0.clone())]
+/// Who is told, one after another.
+fn escalation(escalate: &Located<Escalate>, problems: &mut Problems) -> Vec<Recipient> {
+    let first = &escalate.value;
+    let mut chain: Vec<Recipient> = Vec::new();
+    let mut link = Some((&first.to, first.respond_within.as_ref(), first.then.as_deref()));
+    while let Some((to, respond_within, then)) = link {
+        if chain.iter().any(|told| told.to == to.value.0) {
+            let message = format!("\"{}\" is told twice", to.value.0);
+            problems.add(to.at, message, "name each recipient once");
+        }
+        if chain.len() == ESCALATION_MAX {
+            let hint = format!("name at most {ESCALATION_MAX}, one after another");
+            problems.add(to.at, "too many recipients", hint);
+        }
+        chain.push(Recipient {
+            to: to.value.0.clone(),
+            respond_within_ms: respond_within.map(|within| within.value.0),
+        });
+        if then.is_some() && respond_within.is_none() {
+            let message = format!("nobody would be told after \"{}\"", to.value.0);
+            let hint = "add respond_within: how long they have, like 15m; or remove then";
+            problems.add(to.at, message, hint);
+        }
+        link = then.map(|then| match then {
+            Then::Last(to) => (to, None, None),
+            Then::Further(next) => (&next.to, next.respond_within.as_ref(), next.then.as_deref()),
+        });
+    }
+    chain
+}
+
+/// Time limits on the whole workflow.
+pub(super) fn deadlines(document: &Document, problems: &mut Problems) -> Vec<StartDeadline> {
+    let Some(written) = &document.deadlines else {
+        return Vec::new();
+    };
+    if written.value.len() > START_DEADLINES_MAX {
+        let message = format!("{} deadlines", written.value.len());
+        problems.add(written.at, message, format!("use at most {START_DEADLINES_MAX}"));
+    }
+    let ids = written.value.iter().map(|deadline| (&deadline.id, deadline));
+    super::once("the deadline", ids, problems)
+        .into_iter()
+        .map(|(id, deadline)| StartDeadline {
+            id: id.value.0.clone(),
+            after_ms: deadline.after.value.0,
+            notify: deadline.notify.value.0.clone(),
+        })
+        .collect()
 }
 
 fn default_decisions() -> Vec<DecisionOption> {

@@ -2,12 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use wf_core::limits::{DEPENDANTS_MAX, WAITS_BEGIN_MAX};
 use wf_core::models::Text;
 use wf_core::policy::{Choice, SkipRule};
 
 use super::{blocks, expression, numbers, once, say_or, step_id, step_type, too_many_steps};
+use crate::duration;
 use crate::expr::{Scope, StepType, Type};
-use crate::format::{self, ChoiceOption, Confirm, Document, Kind, Located, Skip, Step};
+use crate::format::{
+    self, ChoiceOption, Confirm, Document, Kind, Located, Order, SignSpec, Skip, Step,
+};
 use crate::problem::{Problems, one_of};
 use crate::rules::{Block, ChoiceRule, StepKind, StepRule};
 use crate::words;
@@ -21,7 +25,7 @@ pub(super) fn types(document: &Document, problems: &mut Problems) -> Vec<StepTyp
         .iter()
         .map(|step| {
             let (value, choices) = match &step.kind {
-                Kind::Confirm => (Type::Bool, None),
+                Kind::Confirm | Kind::Wait(_) | Kind::Sign(_) => (Type::Bool, None),
                 Kind::Number(_) => (Type::Number, None),
                 Kind::Choice(choice) => (Type::Text, Some(ids_of(choice))),
                 Kind::Text(_) => (Type::Text, None),
@@ -77,6 +81,7 @@ fn step_rule(
         .when
         .as_ref()
         .and_then(|when| expression(&when.value, when.at, Type::Bool, scope, problems));
+    let say = say_or(step.say.as_ref(), &step.id.value.0);
     let mut uses: BTreeSet<usize> = when.iter().flat_map(|w| w.uses.iter().copied()).collect();
     let kind = match &step.kind {
         Kind::Confirm => StepKind::Confirm,
@@ -93,19 +98,51 @@ fn step_rule(
                 .and_then(|m| usize::try_from(m.value).ok())
                 .unwrap_or(wf_core::limits::VALUE_CHARS_MAX),
         },
+        Kind::Wait(wait) => StepKind::Wait { duration_ms: wait.duration.value.0 },
+        Kind::Sign(sign) => {
+            // A signature stands for everything before it: what changes there is signed again.
+            uses.extend(0..scope.before);
+            StepKind::Sign { not_performer: not_performer(step, sign, problems) }
+        }
     };
     Some(StepRule {
         id: step_id(&step.id)?,
-        say: say_or(step.say.as_ref(), &step.id.value.0),
-        prompt: step.prompt.value.0.clone(),
+        prompt: step.prompt.as_ref().map_or_else(|| words_of(&kind, &say), |p| p.value.0.clone()),
+        say,
         required,
         skip,
         when,
+        role: step.role.as_ref().map(|role| role.value.0.clone()),
         sensitive,
         confirm,
         kind,
         uses,
     })
+}
+
+/// The prompt of a step that words none: a wait, by the format.
+fn words_of(kind: &StepKind, say: &Text) -> Text {
+    match kind {
+        StepKind::Wait { duration_ms } => {
+            Text::from(format!("Wait for {}.", duration::spoken(*duration_ms)))
+        }
+        StepKind::Confirm
+        | StepKind::Number(_)
+        | StepKind::Choice(_)
+        | StepKind::Text { .. }
+        | StepKind::Sign { .. } => say.clone(),
+    }
+}
+
+/// Whether a second person must sign. Without a role only whoever drives the workflow could.
+fn not_performer(step: &Step, sign: &SignSpec, problems: &mut Problems) -> bool {
+    let Some(written) = &sign.not_performer else { return false };
+    if written.value && step.role.is_none() {
+        let message = "a second person signs, and nobody is named";
+        let hint = "add role: with the role of those who may, like supervisor";
+        problems.add(written.at, message, hint);
+    }
+    written.value
 }
 
 /// Whether values are read back. What is sensitive is never spoken, so it cannot be.
@@ -121,7 +158,7 @@ fn confirm(step: &Step, sensitive: bool, problems: &mut Problems) -> Confirm {
     let can_be_out = match &step.kind {
         Kind::Number(number) => number.range.as_ref().is_some_and(|r| r.accept.is_some()),
         Kind::Choice(choice) => choice.block_on.is_some(),
-        Kind::Confirm | Kind::Text(_) => false,
+        Kind::Confirm | Kind::Text(_) | Kind::Wait(_) | Kind::Sign(_) => false,
     };
     if confirm.value == Confirm::OutOfRange && !can_be_out {
         let message = "no value of this step is out of range";
@@ -150,18 +187,38 @@ fn skip(step: &Step, required: bool, problems: &mut Problems) -> SkipRule {
     }
 }
 
-/// A correction flags the steps that used the old value in its own commit, which holds so many.
-const USED_BY_MAX: usize = wf_core::limits::EVENTS_MAX - 3;
-
-/// Notes steps that too many others look at.
+/// Notes steps that too many others look at, themselves or by way of a condition: a correction looks after all of them in
+/// its own commit.
 pub(super) fn used_by_few(document: &Document, rules: &[StepRule], problems: &mut Problems) {
     for (index, step) in document.steps.value.iter().enumerate() {
-        let count = rules.iter().filter(|r| r.uses.contains(&index)).count();
-        if count > USED_BY_MAX {
+        let mut reached = BTreeSet::from([index]);
+        // Steps look back only, so one pass in their order finds all.
+        for (later, rule) in rules.iter().enumerate().skip(index + 1) {
+            let by_condition =
+                |of: &usize| *of == index || rules.get(*of).is_some_and(|rule| rule.when.is_some());
+            if rule.uses.iter().any(|of| reached.contains(of) && by_condition(of)) {
+                reached.insert(later);
+            }
+        }
+        let count = reached.len() - 1;
+        if count > DEPENDANTS_MAX {
             let message = format!("{count} later steps look at step \"{}\"", step.id.value.0);
-            let hint = format!("at most {USED_BY_MAX} can be checked again after a correction");
+            let hint = format!("at most {DEPENDANTS_MAX} can be checked again after a correction");
             problems.add(step.id.at, message, hint);
         }
+    }
+}
+
+/// Notes waits that could all begin at once, more than one commit holds.
+pub(super) fn few_waits(document: &Document, problems: &mut Problems) {
+    if document.order != Some(Order::Any) {
+        return;
+    }
+    let waits = document.steps.value.iter().filter(|step| matches!(step.kind, Kind::Wait(_)));
+    if let Some(one_too_many) = waits.clone().nth(WAITS_BEGIN_MAX) {
+        let message = format!("{} waits that may begin at once", waits.count());
+        let hint = format!("use at most {WAITS_BEGIN_MAX}, or order: sequence");
+        problems.add(one_too_many.id.at, message, hint);
     }
 }
 

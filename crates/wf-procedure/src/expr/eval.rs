@@ -53,7 +53,7 @@ impl Kept<'_> {
 }
 
 /// The unrounded value of a number reading in the step's unit.
-fn exact(reading: &Reading) -> Option<Exact> {
+pub(crate) fn exact(reading: &Reading) -> Option<Exact> {
     match &reading.exact {
         Some(fraction) => decimal::from_fraction(fraction),
         None => Decimal::parse(&reading.value).map(|d| d.exact),

@@ -10,10 +10,6 @@ use crate::decimal::{Decimal, NUMBER_CHARS_MAX};
 use crate::problem::{Position, Problems, did_you_mean, one_of};
 use crate::tree::{Content, Entry, Node};
 
-/// Keys of the format that this build does not support yet.
-const NOT_YET: [&str; 6] =
-    ["deadlines", "respond_within", "then", "duration", "role", "not_performer"];
-
 /// The entries of one map.
 pub(crate) struct Fields<'n, 'p> {
     /// What the map is, in words.
@@ -99,10 +95,7 @@ impl<'n, 'p> Fields<'n, 'p> {
                 continue;
             }
             let key = entry.key.as_str();
-            if NOT_YET.contains(&key) {
-                let message = format!("{key} is not supported yet");
-                self.problems.add(entry.key_at, message, "remove it for now");
-            } else if let Some((_, owner)) = elsewhere.iter().find(|(k, _)| *k == key) {
+            if let Some((_, owner)) = elsewhere.iter().find(|(k, _)| *k == key) {
                 let message = format!("{} has no {key}", self.what);
                 let hint = format!("{key} belongs to {owner}");
                 self.problems.add(entry.key_at, message, hint);
@@ -255,6 +248,9 @@ fn wording(words: &str, at: Position, problems: &mut Problems) -> Option<String>
     None
 }
 
+/// Longest duration: nothing of a workflow takes longer, and every sum of times stays far from its bounds.
+const DURATION_MS_MAX: i64 = 366 * 86_400_000;
+
 /// A duration.
 pub(crate) fn duration(node: &Node, problems: &mut Problems) -> Option<Located<DurationMs>> {
     let found = text(node, problems)?;
@@ -274,8 +270,13 @@ pub(crate) fn duration(node: &Node, problems: &mut Problems) -> Option<Located<D
         let n: i64 = if plain { digits.parse().ok()? } else { return None };
         n.checked_mul(ms)
     });
-    if parsed.is_none() {
-        problems.add(node.at, "not a duration", "write for example 90s, 15m, 4h or 2d");
+    match parsed {
+        None => problems.add(node.at, "not a duration", "write for example 90s, 15m, 4h or 2d"),
+        Some(ms) if ms > DURATION_MS_MAX => {
+            problems.add(node.at, "longer than a year", "write at most 366d");
+            return None;
+        }
+        Some(_) => {}
     }
     parsed.map(|ms| Located { value: DurationMs(ms), at: node.at })
 }

@@ -1,11 +1,12 @@
 //! Tree → [`Document`]. Reports every wrong shape, then gives up; meaning is `compile`'s.
 
+use super::escalate::escalate;
 use super::fields::{self, Fields};
 use super::steps;
 use super::{
-    Asset, AssetIdForm, Blocks, Decision, DefaultBlock, DigitsSpec, Document, EffectName, Escalate,
-    InputsSchema, LeadingZeros, Located, LongDecision, NumberedId, Order, PatternId, Reason,
-    ResultSpec, SCHEMA, SchemaName, SeverityName,
+    Asset, AssetIdForm, Blocks, Deadline, DeadlineFrom, Decision, DefaultBlock, DigitsSpec,
+    Document, EffectName, InputsSchema, LeadingZeros, Located, LongDecision, NumberedId, Order,
+    PatternId, Reason, ResultSpec, SCHEMA, SchemaName,
 };
 use crate::problem::{Problems, one_of};
 use crate::tree::{Content, Node};
@@ -23,6 +24,7 @@ pub(crate) const DOCUMENT: &[&str] = &[
     "timezone",
     "reasons",
     "steps",
+    "deadlines",
     "blocks",
     "results",
     "notify",
@@ -45,6 +47,7 @@ pub(crate) fn document(node: &Node, problems: &mut Problems) -> Option<Document>
     let timezone = f.read("timezone", fields::text);
     let reasons = f.read("reasons", |n, p| fields::list(n, "reasons", p, reason));
     let steps = f.must("steps", |n, p| fields::list(n, "steps", p, steps::step));
+    let deadlines = f.read("deadlines", |n, p| fields::list(n, "deadlines", p, deadline));
     let blocks = f.read("blocks", blocks);
     let results = f.read("results", |n, p| fields::list(n, "results", p, result));
     let notify = f.read("notify", |n, p| fields::list(n, "event kinds", p, fields::text));
@@ -61,6 +64,7 @@ pub(crate) fn document(node: &Node, problems: &mut Problems) -> Option<Document>
         timezone,
         reasons,
         steps: steps?,
+        deadlines,
         blocks,
         results,
         notify,
@@ -145,6 +149,17 @@ fn result(node: &Node, problems: &mut Problems) -> Option<ResultSpec> {
     Some(ResultSpec { id: id?, say, when })
 }
 
+fn deadline(node: &Node, problems: &mut Problems) -> Option<Deadline> {
+    let keys = &["id", "after", "from", "notify"];
+    let mut f = Fields::open(node, "a deadline", keys, problems)?;
+    let id = f.must("id", fields::id);
+    let after = f.must("after", fields::duration);
+    let from = f.read("from", |n, p| fields::word(n, &[("start", DeadlineFrom::Start)], p));
+    let notify = f.must("notify", fields::id);
+    f.close(&[]);
+    Some(Deadline { id: id?, after: after?, from: from.map(|f| f.value), notify: notify? })
+}
+
 fn blocks(node: &Node, problems: &mut Problems) -> Option<Blocks> {
     let mut f = Fields::open(node, "blocks", &["default"], problems)?;
     let default = f.must("default", default_block);
@@ -161,17 +176,6 @@ fn default_block(node: &Node, problems: &mut Problems) -> Option<DefaultBlock> {
     let decisions = f.read("decisions", decisions);
     f.close(&[]);
     Some(DefaultBlock { code, question, escalate, decisions })
-}
-
-/// `escalate:`.
-pub(super) fn escalate(node: &Node, problems: &mut Problems) -> Option<Located<Escalate>> {
-    let mut f = Fields::open(node, "escalate", &["to", "severity"], problems)?;
-    let to = f.must("to", fields::id);
-    let severity = f.read("severity", |n, p| {
-        fields::word(n, &[("low", SeverityName::Low), ("high", SeverityName::High)], p)
-    });
-    f.close(&[]);
-    Some(Located { value: Escalate { to: to?, severity: severity.map(|s| s.value) }, at: node.at })
 }
 
 /// `decisions:`.

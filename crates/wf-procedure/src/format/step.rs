@@ -1,19 +1,19 @@
 //! Steps of a procedure file and what hangs on them.
 
 use schemars::JsonSchema;
-use wf_core::models::Severity;
 use wf_core::policy::Effect;
 
-use super::{Bounds, Cel, Id, Located, Say};
+use super::{Bounds, Cel, DurationMs, Escalate, Id, Located, Say};
 
 /// One item of the procedure.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(deny_unknown_fields)]
+#[schemars(extend("if" = { "properties": { "kind": { "const": "wait" } } }, "else" = { "required": ["prompt"] }))]
 pub(crate) struct Step {
     /// Its id.
     pub(crate) id: Located<Id>,
-    /// The question.
-    pub(crate) prompt: Located<Say>,
+    /// The question. Only a wait may leave it out: then it is made of the duration.
+    pub(crate) prompt: Option<Located<Say>>,
     /// How it is called where its id could be heard; the words of the id when absent.
     pub(crate) say: Option<Located<Say>>,
     /// The workflow cannot pass without it; true when absent.
@@ -22,6 +22,8 @@ pub(crate) struct Step {
     pub(crate) skip: Option<Located<Skip>>,
     /// The step is done only where this holds.
     pub(crate) when: Option<Located<Cel>>,
+    /// Only somebody with this role may do it; whoever drives the workflow when absent.
+    pub(crate) role: Option<Located<Id>>,
     /// Its values are stored, and in no result, log, notification or speech.
     pub(crate) sensitive: Option<Located<bool>>,
     /// Whether a value is read back before it is recorded; never when absent.
@@ -67,6 +69,10 @@ pub(crate) enum Kind {
     Choice(Choice),
     /// Words.
     Text(TextSpec),
+    /// Time that has to pass, by the server's clock, from the moment the step opens.
+    Wait(WaitSpec),
+    /// A signature on what is recorded before it.
+    Sign(SignSpec),
 }
 
 /// A number step.
@@ -143,35 +149,6 @@ pub(crate) enum Action {
     Block,
     /// It is recorded with a warning.
     Warn,
-}
-
-/// Who is told of a block.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Escalate {
-    /// A recipient of the server's configuration.
-    pub(crate) to: Located<Id>,
-    /// How bad it is; high when absent.
-    pub(crate) severity: Option<SeverityName>,
-}
-
-/// How bad a block is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
-#[schemars(rename_all = "snake_case")]
-pub(crate) enum SeverityName {
-    /// Not urgent.
-    Low,
-    /// Urgent.
-    High,
-}
-
-impl SeverityName {
-    pub(crate) fn severity(self) -> Severity {
-        match self {
-            Self::Low => Severity::Low,
-            Self::High => Severity::High,
-        }
-    }
 }
 
 /// One way to resolve a block.
@@ -253,4 +230,18 @@ pub(crate) struct TextSpec {
     /// Longest answer, in characters; 200 when absent. A call carries at most 200.
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) max_length: Option<Located<u32>>,
+}
+
+/// A wait.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+pub(crate) struct WaitSpec {
+    /// How long; earlier answers are refused and told how much is left.
+    pub(crate) duration: Located<DurationMs>,
+}
+
+/// A signature.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+pub(crate) struct SignSpec {
+    /// Whoever recorded something that is signed may not sign it; false when absent.
+    pub(crate) not_performer: Option<Located<bool>>,
 }

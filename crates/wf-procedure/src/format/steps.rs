@@ -1,16 +1,17 @@
 //! Tree → [`Step`].
 
+use super::escalate::escalate;
 use super::fields::{self, Fields};
-use super::read::{decisions, escalate};
+use super::read::decisions;
 use super::{
     Action, Choice, ChoiceOption, Confirm, Kind, Located, LongChoice, Number, OutOfRange, Range,
-    Skip, Step, TextSpec, UnitSpec, UnitWordsSpec,
+    SignSpec, Skip, Step, TextSpec, UnitSpec, UnitWordsSpec, WaitSpec,
 };
 use crate::problem::{Problems, one_of};
 use crate::tree::{Content, Node};
 
-const COMMON: &[&str] =
-    &["id", "kind", "prompt", "say", "required", "skip", "when", "sensitive", "confirm"];
+const CONFIRM: &[&str] =
+    &["id", "kind", "prompt", "say", "required", "skip", "when", "role", "sensitive", "confirm"];
 const NUMBER: &[&str] = &[
     "id",
     "kind",
@@ -19,6 +20,7 @@ const NUMBER: &[&str] = &[
     "required",
     "skip",
     "when",
+    "role",
     "sensitive",
     "confirm",
     "unit",
@@ -35,6 +37,7 @@ const CHOICE: &[&str] = &[
     "required",
     "skip",
     "when",
+    "role",
     "sensitive",
     "confirm",
     "choices",
@@ -48,9 +51,24 @@ const TEXT: &[&str] = &[
     "required",
     "skip",
     "when",
+    "role",
     "sensitive",
     "confirm",
     "max_length",
+];
+const WAIT: &[&str] =
+    &["id", "kind", "prompt", "say", "required", "skip", "when", "role", "duration"];
+const SIGN: &[&str] = &[
+    "id",
+    "kind",
+    "prompt",
+    "say",
+    "required",
+    "skip",
+    "when",
+    "role",
+    "confirm",
+    "not_performer",
 ];
 
 /// Keys that only steps of one kind have.
@@ -63,9 +81,13 @@ const OF_ONE_KIND: &[(&str, &str)] = &[
     ("choices", "steps of kind choice"),
     ("block_on", "steps of kind choice"),
     ("max_length", "steps of kind text"),
+    ("duration", "steps of kind wait"),
+    ("not_performer", "steps of kind sign"),
+    ("sensitive", "steps that take a value"),
+    ("confirm", "steps that take a value"),
 ];
 
-const KINDS: [&str; 4] = ["confirm", "number", "choice", "text"];
+const KINDS: [&str; 6] = ["confirm", "number", "choice", "text", "wait", "sign"];
 
 const SKIPS: [(&str, Skip); 3] =
     [("never", Skip::Never), ("reason", Skip::Reason), ("supervisor", Skip::Supervisor)];
@@ -87,35 +109,44 @@ pub(super) fn step(node: &Node, problems: &mut Problems) -> Option<Step> {
         Some(("number", _)) => ("a step of kind number", NUMBER),
         Some(("choice", _)) => ("a step of kind choice", CHOICE),
         Some(("text", _)) => ("a step of kind text", TEXT),
-        Some(("confirm", _)) => ("a step of kind confirm", COMMON),
-        Some((kind @ ("wait" | "sign"), at)) => {
-            let message = format!("steps of kind {kind} are not supported yet");
-            problems.add(at.at, message, "remove the step for now");
-            return None;
-        }
+        Some(("confirm", _)) => ("a step of kind confirm", CONFIRM),
+        Some(("wait", _)) => ("a step of kind wait", WAIT),
+        Some(("sign", _)) => ("a step of kind sign", SIGN),
         Some((other, at)) => {
             let shown = wf_core::redaction::Quoted(other);
             problems.add(at.at, format!("{shown} is no kind of step"), one_of(other, &KINDS));
             return None;
         }
-        None => ("a step", COMMON),
+        None => ("a step", CONFIRM),
     };
     let mut f = Fields::open(node, what, keys, problems)?;
     let kind_node = f.need("kind");
     let id = f.must("id", fields::id);
-    let prompt = f.must("prompt", fields::say);
+    let waits = kind.is_some_and(|(kind, _)| kind == "wait");
+    let prompt = if waits { f.read("prompt", fields::say) } else { f.must("prompt", fields::say) };
     let say = f.read("say", fields::say);
     let required = f.read("required", fields::flag);
     let skip = f.read("skip", |n, p| fields::word(n, &SKIPS, p));
     let when = f.read("when", fields::cel);
-    let sensitive = f.read("sensitive", fields::flag);
-    let confirm = f.read("confirm", |n, p| fields::word(n, &CONFIRMS, p));
-    let kind = match kind.map(|(k, _)| k) {
+    let role = f.read("role", fields::id);
+    let kinds = kind.map(|(k, _)| k);
+    let withholds = !matches!(kinds, Some("wait" | "sign"));
+    let sensitive = if withholds { f.read("sensitive", fields::flag) } else { None };
+    let reads_back = kinds != Some("wait");
+    let confirm =
+        if reads_back { f.read("confirm", |n, p| fields::word(n, &CONFIRMS, p)) } else { None };
+    let kind = match kinds {
         Some("number") => Some(Kind::Number(Box::new(number(&mut f)))),
         Some("choice") => choice(&mut f).map(Kind::Choice),
         Some("text") => Some(Kind::Text(TextSpec {
             max_length: f.read("max_length", |n, p| fields::whole(n, (1, 1_000), p)),
         })),
+        Some("wait") => {
+            f.must("duration", fields::duration).map(|duration| Kind::Wait(WaitSpec { duration }))
+        }
+        Some("sign") => {
+            Some(Kind::Sign(SignSpec { not_performer: f.read("not_performer", fields::flag) }))
+        }
         Some(_) => Some(Kind::Confirm),
         None => {
             if let Some(node) = kind_node {
@@ -127,11 +158,12 @@ pub(super) fn step(node: &Node, problems: &mut Problems) -> Option<Step> {
     f.close(OF_ONE_KIND);
     Some(Step {
         id: id?,
-        prompt: prompt?,
+        prompt: if waits { prompt } else { Some(prompt?) },
         say,
         required,
         skip,
         when,
+        role,
         sensitive,
         confirm,
         kind: kind?,
