@@ -131,6 +131,13 @@ pub(super) const TABLE: &[Member] = &[
         never_reached: &[STORES, CLOUD],
     },
     Member {
+        name: "wf-notify-webhook",
+        normal: &["wf-core"],
+        dev: &[],
+        never_direct: &[STORES, CLOUD, &["axum*", "rmcp*", "reqwest", "jsonwebtoken"]],
+        never_reached: &[STORES, CLOUD, &["axum*", "rmcp*", "reqwest", "jsonwebtoken"]],
+    },
+    Member {
         name: "wf-cli",
         normal: &[
             "wf-core",
@@ -139,6 +146,7 @@ pub(super) const TABLE: &[Member] = &[
             "wf-backend-local",
             "wf-backend-aws",
             "wf-mcp-http",
+            "wf-notify-webhook",
         ],
         dev: &["wf-testkit"],
         // It chooses a backend; the vendor behind it stays the backend's business.
