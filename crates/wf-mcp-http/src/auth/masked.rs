@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-/// A secret: `Debug` shows `[masked]`, and there is no `Display` and no serialisation, so that it takes a call of
-/// [`expose`](Self::expose), which a reader can look for, to let it out.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// A secret: `Debug` shows `[masked]`, and there is no `Display`, no serialisation and no comparison (which would stop
+/// at the first difference), so that it takes a call of [`expose`](Self::expose), which a reader can look for, to let it
+/// out.
+#[derive(Clone)]
 pub struct Masked<T>(T);
 
 impl<T> Masked<T> {
