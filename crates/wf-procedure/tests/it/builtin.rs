@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use wf_core::models::{Timestamp, Wait};
 use wf_core::policy::DomainPolicyPort;
 
-use crate::fixture::{hold, id, inputs, plan_line, record, workflow};
+use crate::fixture::{hold, id, inputs, judge, plan_line, record, refusal, skip, workflow};
 
 #[test]
 fn built_in_procedures_load() {
@@ -54,17 +55,30 @@ fn a_balance_is_calibrated_from_start_to_finish() {
     }
     for (step, value) in [
         ("level", "yes"),
+        ("warm_up", "done"),
         ("zero", "0.0001"),
         ("weight_10g", "10.0002"),
         ("weight_50g", "50.0003"),
         ("weight_200g", "200.0009"),
     ] {
         assert_eq!(balance.plan(&state).next().unwrap().id, id(step));
+        if step == "warm_up" {
+            let until = Timestamp::from_ms(30 * 60_000);
+            state.waits.insert(id(step), Wait { since: Timestamp::from_ms(0), until });
+            let early = refusal(judge(&balance, &state, step, value, None));
+            assert_eq!(early.after_ms, Some(30 * 60_000));
+            state.waits.insert(id(step), Wait { since: until, until: Timestamp::from_ms(0) });
+        }
         record(&balance, &mut state, step, value);
         assert!(!state.steps[&id(step)].out_of_range, "{step}");
     }
-    assert_eq!(balance.plan(&state).progress(), (5, 5));
+    assert_eq!(balance.plan(&state).progress(), (6, 7));
     let plan = plan_line(&balance.plan(&state));
-    assert!(plan.ends_with(">environment?"), "{plan}");
+    assert!(plan.ends_with(">environment? release"), "{plan}");
+    skip(&mut state, "environment");
+    let release = balance.describe(&state, &id("release")).unwrap();
+    assert_eq!((release.role.as_deref(), release.not_performer), (Some("supervisor"), true));
+    record(&balance, &mut state, "release", "done");
+    assert_eq!(balance.plan(&state).progress(), (7, 7));
     assert!(balance.results(&state).iter().any(|r| r.available && r.id.as_str() == "calibrated"));
 }

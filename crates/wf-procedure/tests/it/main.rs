@@ -8,7 +8,9 @@
 )]
 
 mod builtin;
+mod corrections;
 mod definitions;
+mod desk;
 mod expressions;
 mod files;
 mod fixture;
@@ -17,3 +19,4 @@ mod plans;
 mod properties;
 mod schema;
 mod starts;
+mod waits;
