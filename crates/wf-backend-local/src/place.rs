@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, FlockOperation};
+use rustix::process::{Flock, FlockType};
 use wf_core::ports::OpenError;
 
 use crate::config::LocalConfig;
@@ -153,22 +154,32 @@ pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
 }
 
 /// Who uses the database file. Held until dropped; the file itself stays.
+///
+/// A `flock` keeps restore and migration apart from users. A POSIX read lock on the same file stands beside it because,
+/// unlike a `flock`, it can be asked for without being taken: `fcntl(2)`, `F_GETLK`.
 #[derive(Debug)]
-pub(crate) struct InUse(
-    #[expect(dead_code, reason = "the lock lives as long as the descriptor")] File,
-);
+pub(crate) struct InUse(File);
 
 impl InUse {
     /// As one of several users.
     pub(crate) fn shared(config: &LocalConfig) -> Result<Self, OpenError> {
         let busy = "is being restored or migrated: wait until that is done";
-        Self::take(config, FlockOperation::NonBlockingLockShared, busy)
+        let in_use = Self::take(config, FlockOperation::NonBlockingLockShared, busy)?;
+        // Without it others only take this process for absent, and look again sooner than they think is needed.
+        let _ = rustix::fs::fcntl_lock(&in_use.0, FlockOperation::NonBlockingLockShared);
+        Ok(in_use)
     }
 
     /// As the only user.
     pub(crate) fn exclusive(config: &LocalConfig) -> Result<Self, OpenError> {
         let busy = "is in use by a server or another command: stop it first";
         Self::take(config, FlockOperation::NonBlockingLockExclusive, busy)
+    }
+
+    /// Another process uses the file too, or that cannot be told. Handles of this process do not count.
+    pub(crate) fn by_others(&self) -> bool {
+        let whole = Flock::from(FlockType::WriteLock);
+        rustix::process::fcntl_getlk(&self.0, &whole).map_or(true, |held| held.is_some())
     }
 
     fn take(config: &LocalConfig, how: FlockOperation, busy: &str) -> Result<Self, OpenError> {

@@ -5,10 +5,12 @@
 //! [`Readers::rows`]: crate::readers::Readers::rows
 
 pub(crate) mod catalogue;
+pub(crate) mod deadlines;
 pub(crate) mod events;
 pub(crate) mod load;
 pub(crate) mod locks;
 pub(crate) mod outbox;
+pub(crate) mod people;
 pub(crate) mod workflows;
 
 use wf_core::ports::{Cursor, ReadError};
@@ -23,6 +25,7 @@ pub(crate) const HOT: &[(&str, &str)] = &[
     ("open_of", workflows::OPEN_OF),
     ("offered_to", workflows::OFFERED_TO),
     ("blocked", workflows::BLOCKED),
+    ("people", people::PEOPLE),
     ("last completed of", workflows::LAST_COMPLETED_OF),
     ("last completed with", workflows::LAST_COMPLETED_WITH),
     ("definition", catalogue::DEFINITION),
@@ -32,6 +35,8 @@ pub(crate) const HOT: &[(&str, &str)] = &[
     ("list locks", locks::LIST),
     ("list outbox by state", outbox::LIST_BY_STATE),
     ("list outbox", outbox::LIST),
+    ("any deadline due", deadlines::ANY_DUE),
+    ("next deadline", deadlines::NEXT),
 ];
 
 /// A cursor of two texts without a newline.

@@ -17,7 +17,7 @@ pub(crate) struct Shared {
     /// How it is doing.
     pub(crate) health: Health,
     /// Says to others that the file is in use, as long as there is a handle or a thread that uses it.
-    _in_use: InUse,
+    in_use: InUse,
     /// Faults that a test asked for.
     #[cfg(test)]
     pub(crate) sabotage: crate::writer::sabotage::Sabotage,
@@ -30,10 +30,15 @@ impl Shared {
             config,
             footprint,
             health: Health::default(),
-            _in_use: in_use,
+            in_use,
             #[cfg(test)]
             sabotage: crate::writer::sabotage::Sabotage::default(),
         }
+    }
+
+    /// Another process has the file open too, or that cannot be told.
+    pub(crate) fn is_used_by_others(&self) -> bool {
+        self.in_use.by_others()
     }
 
     /// When a commit that was not applied may be tried again, in milliseconds; unknown when only a person can help.

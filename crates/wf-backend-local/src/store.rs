@@ -9,12 +9,12 @@ use async_trait::async_trait;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 use wf_core::locks::LockRow;
-use wf_core::models::{Actor, Digest, TenantId, Timestamp, Workflow, WorkflowId};
+use wf_core::models::{Actor, Digest, Person, TenantId, Timestamp, Workflow, WorkflowId};
 use wf_core::policy::Definition;
 use wf_core::ports::{
     Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError, ListQuery,
-    LoadQuery, OpenError, OutboxQuery, OutboxRow, Page, ReadError, Recent, SettleError, Settlement,
-    Snapshot, StorageBackendPort, StoreIdentity, Swept,
+    LoadQuery, NextDeadline, OpenError, OutboxQuery, OutboxRow, Page, ReadError, Recent,
+    SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
 };
 use wf_core::state_machine::Event;
 
@@ -23,7 +23,7 @@ use crate::codec::encode::Prepared;
 use crate::config::LocalConfig;
 use crate::fault::{Cause, Failure, Trouble, read_error};
 use crate::open::{self, Opened};
-use crate::queries::{catalogue, events, load, locks, outbox, workflows};
+use crate::queries::{catalogue, deadlines, events, load, locks, outbox, people, workflows};
 use crate::readers::Readers;
 use crate::shared::Shared;
 use crate::threads::{Ended, blocking};
@@ -262,6 +262,10 @@ impl StorageBackendPort for LocalStore {
         workflows::offered_to(&self.inner.readers, tenant, actor, limit).await
     }
 
+    async fn people(&self, tenant: &TenantId, limit: u32) -> Result<Vec<Person>, ReadError> {
+        people::people(&self.inner.readers, tenant, limit).await
+    }
+
     async fn blocked(&self, tenant: &TenantId, limit: u32) -> Result<Vec<Workflow>, ReadError> {
         workflows::blocked(&self.inner.readers, tenant, limit).await
     }
@@ -329,7 +333,7 @@ impl StorageBackendPort for LocalStore {
     }
 
     async fn claim_deadlines(&self, claim: &Claim) -> Result<Vec<ClaimedDeadline>, ReadError> {
-        if !outbox::any_deadline_due(&self.inner.readers, claim).await? {
+        if !deadlines::any_due(&self.inner.readers, claim).await? {
             return Ok(Vec::new());
         }
         match self.task(Task::ClaimDeadlines(claim.clone())).await {
@@ -337,6 +341,15 @@ impl StorageBackendPort for LocalStore {
             Ok(_) => Err(mismatch().into_read_error()),
             Err(failure) => Err(failure.into_read_error()),
         }
+    }
+
+    async fn next_deadline(
+        &self,
+        now: Timestamp,
+        lease_ms: i64,
+    ) -> Result<NextDeadline, ReadError> {
+        let at = deadlines::next(&self.inner.readers, now, lease_ms).await?;
+        Ok(NextDeadline { at, shared: self.inner.shared.is_used_by_others() })
     }
 
     async fn settle_deadline(&self, claimed: &ClaimedDeadline) -> Result<(), SettleError> {

@@ -148,7 +148,7 @@ fn head(columns: &mut Columns<'_>) -> Read<Option<String>> {
     let asset_rows: Option<String> = columns.next()?;
     let deadline_rows: BTreeMap<String, i64> = decode::json("deadlines", columns.text()?)?;
     let state = decode::workflow(columns.text()?)?;
-    let deadlines = state.deadlines.iter().map(|(id, at)| (id.clone(), at.as_ms())).collect();
+    let deadlines = state.deadlines.iter().map(|(id, d)| (id.clone(), d.fire_at.as_ms())).collect();
     let differs = if (state.tenant.as_str(), state.id.as_str()) != (tenant.as_str(), id.as_str()) {
         "the name"
     } else if state.revision != revision {

@@ -26,12 +26,6 @@ SELECT 1 FROM streams
  WHERE due_at <= ?1 AND (lease_until IS NULL OR lease_until <= ?1 OR lease_until > ?2)
  LIMIT 1";
 
-/// Now, and the latest expiry that a live lease can have.
-pub(crate) const ANY_DEADLINE_DUE: &str = "
-SELECT 1 FROM deadlines
- WHERE fire_at <= ?1 AND (lease_until IS NULL OR lease_until <= ?1 OR lease_until > ?2)
- LIMIT 1";
-
 /// A page of outbox rows by message id.
 pub(crate) async fn list(
     readers: &Readers,
@@ -58,16 +52,8 @@ pub(crate) async fn list(
 
 /// Whether a claim would find a stream. Spares an idle store its write transactions.
 pub(crate) async fn any_stream_due(readers: &Readers, claim: &Claim) -> Result<bool, ReadError> {
-    any_due(readers, ANY_STREAM_DUE, claim).await
-}
-
-/// Whether a claim would find a deadline.
-pub(crate) async fn any_deadline_due(readers: &Readers, claim: &Claim) -> Result<bool, ReadError> {
-    any_due(readers, ANY_DEADLINE_DUE, claim).await
-}
-
-async fn any_due(readers: &Readers, sql: &'static str, claim: &Claim) -> Result<bool, ReadError> {
     let now = claim.now.as_ms();
-    let found = readers.rows(sql, (now, now.saturating_add(claim.lease_ms)), |_| Ok(())).await?;
+    let until = now.saturating_add(claim.lease_ms);
+    let found = readers.rows(ANY_STREAM_DUE, (now, until), |_| Ok(())).await?;
     Ok(!found.is_empty())
 }

@@ -12,6 +12,9 @@ pub(crate) const CLAIMABLE: &str = "
 SELECT d.wid, d.id, d.fire_at, w.tenant, w.id
   FROM deadlines d CROSS JOIN workflows w ON w.wid = d.wid
  WHERE d.fire_at <= ?1 AND (d.lease_until IS NULL OR d.lease_until <= ?1 OR d.lease_until > ?2)
+   AND NOT EXISTS (SELECT 1 FROM deadlines e
+                    WHERE e.wid = d.wid AND (e.fire_at, e.id) < (d.fire_at, d.id)
+                      AND e.lease_until > ?1 AND e.lease_until <= ?2)
  ORDER BY d.fire_at, d.id, d.wid
  LIMIT ?3";
 
