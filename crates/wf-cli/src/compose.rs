@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::exit::{Exit, Failure};
 use crate::orchestrator::LocalOrchestrator;
 use crate::procedures::Loaded;
-use crate::sink::LogSink;
+use crate::sink::Router;
 
 /// An open store, and what only an operator asks of it.
 #[derive(Debug, Clone)]
@@ -137,7 +137,8 @@ pub(crate) async fn serving(
     loaded: &Loaded,
 ) -> Result<Serving, Failure> {
     let orchestrator = LocalOrchestrator::default();
-    let engine = engine(config, backend, loaded, orchestrator.clone()).await?;
+    let router = Router::open(&config.routes, config.server.public_url.as_deref())?;
+    let engine = engine(config, backend, loaded, orchestrator.clone(), router).await?;
     Ok(Serving { engine: Arc::new(engine), orchestrator })
 }
 
@@ -147,7 +148,7 @@ pub(crate) async fn serving(
 /// When the store does not answer.
 pub(crate) async fn operator_engine(config: &Config, backend: &Backend) -> Result<Engine, Failure> {
     let nothing = Loaded::nothing();
-    engine(config, backend, &nothing, LocalOrchestrator::default()).await
+    engine(config, backend, &nothing, LocalOrchestrator::default(), Router::default()).await
 }
 
 async fn engine(
@@ -155,11 +156,12 @@ async fn engine(
     backend: &Backend,
     loaded: &Loaded,
     orchestrator: LocalOrchestrator,
+    router: Router,
 ) -> Result<Engine, Failure> {
     let policies = Policies::new(loaded.policies(), Some(Arc::new(Compiler)))
         .map_err(|error| Failure::failed("the procedures exclude each other").because(error))?;
     let orchestrator: Arc<dyn OrchestratorPort> = Arc::new(orchestrator);
-    let notifications: Arc<dyn NotificationPort> = Arc::new(LogSink);
+    let notifications: Arc<dyn NotificationPort> = Arc::new(router);
     let retention_ms = i64::try_from(config.retention.as_millis()).unwrap_or(i64::MAX);
     Engine::open(EngineParts {
         store: backend.store(),
@@ -173,6 +175,7 @@ async fn engine(
             timezone: config.server.timezone.clone(),
             retention_ms,
             visibility: config.auth.visibility,
+            public_url: config.server.public_url.clone(),
         },
     })
     .await

@@ -1,12 +1,13 @@
 //! Configuration: defaults, then `--config FILE`, then `WF_…` variables, then flags; the later wins.
 //!
 //! Reading order: [`keys`] (the table), [`value`] (kinds), [`layers`] (reading and merging), [`check`] (what this
-//! build does) with [`auth`], [`show`] (`--print-config`).
+//! build does) with [`auth`] and [`routes`], [`show`] (`--print-config`).
 
 pub(crate) mod auth;
 pub(crate) mod check;
 pub(crate) mod keys;
 pub(crate) mod layers;
+pub(crate) mod routes;
 pub(crate) mod show;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use wf_core::models::Locale;
 use crate::exit::Failure;
 use auth::AuthConfig;
 use layers::{Layers, Sources};
+use routes::RouteConfig;
 
 /// Where the configuration comes from; accepted after every subcommand.
 #[derive(Debug, Clone, Default, Args)]
@@ -63,6 +65,8 @@ pub(crate) struct Config {
     pub(crate) procedures: Option<PathBuf>,
     /// How long a ledger row outlives its completed workflow.
     pub(crate) retention: Duration,
+    /// Where messages go; into the log where no route fits.
+    pub(crate) routes: Vec<RouteConfig>,
     /// Log directives.
     pub(crate) log: String,
     /// Log format.

@@ -11,6 +11,7 @@ mod compose;
 mod config;
 mod dev_key;
 mod exit;
+mod failpoint;
 mod gate;
 mod orchestrator;
 mod output;

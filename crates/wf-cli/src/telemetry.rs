@@ -113,6 +113,18 @@ fn describe() {
         "Messages delivered, by sink"
     );
     metrics::describe_counter!(
+        "checkpoint_notification_failures_total",
+        "Deliveries that failed and are tried again, or were given up, by sink"
+    );
+    metrics::describe_counter!(
+        "checkpoint_notifications_given_up_total",
+        "Messages that were given up"
+    );
+    metrics::describe_counter!(
+        "checkpoint_background_panics_total",
+        "Background work that a bug ended and that was begun again, by work"
+    );
+    metrics::describe_counter!(
         "checkpoint_dispatch_failures_total",
         "Delivery rounds that the store refused"
     );

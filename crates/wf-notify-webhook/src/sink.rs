@@ -161,7 +161,7 @@ impl WebhookSink {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
                 self.pressure.answered();
-                return Err(failed(false, None, SendError::Failed(innermost(error))));
+                return Err(failed(false, None, SendError::Failed(innermost(&error))));
             }
             Err(_) => return Err(failed(false, None, SendError::Late)),
         };
@@ -216,7 +216,7 @@ fn pressed(pressed: Pressed) -> DeliveryError {
 }
 
 /// hyper's error without its wrappers, which say less than what they wrap.
-fn innermost(error: hyper_util::client::legacy::Error) -> Source {
+fn innermost(error: &hyper_util::client::legacy::Error) -> Source {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

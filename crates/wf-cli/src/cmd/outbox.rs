@@ -44,7 +44,11 @@ struct ListArgs {
 #[derive(Debug, Args)]
 struct RetryArgs {
     /// The message, as `outbox list --dead` shows it
-    id: String,
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    id: Option<String>,
+    /// Every dead message
+    #[arg(long)]
+    all: bool,
 }
 
 /// Runs the command.
@@ -136,12 +140,36 @@ async fn retry(
     store: &dyn StorageBackendPort,
     output: Output,
 ) -> Result<(), Failure> {
-    if !store.revive_outbox(&args.id, SystemClock.now()).await? {
-        return Err(Failure::failed(format!("there is no dead message {}", args.id))
+    let Some(id) = &args.id else {
+        return retry_all(store, output).await;
+    };
+    if !store.revive_outbox(id, SystemClock.now()).await? {
+        return Err(Failure::failed(format!("there is no dead message {id}"))
             .help("`wf-cli outbox list --dead` shows them"));
     }
     if output.is_json() {
-        return output.document(&json!({ "id": args.id, "state": "pending" }));
+        return output.document(&json!({ "id": id, "state": "pending" }));
     }
-    output.line(&format!("{} is pending again; a running server sends it.", args.id))
+    output.line(&format!("{id} is pending again; a running server sends it."))
+}
+
+/// Those that are dead now: one that dies again meanwhile, behind the page that is read, is left for the next time.
+async fn retry_all(store: &dyn StorageBackendPort, output: Output) -> Result<(), Failure> {
+    let mut query = OutboxQuery { state: Some(OutboxState::Dead), after: None, limit: 500 };
+    let mut revived = 0_u64;
+    loop {
+        let page = store.list_outbox(&query).await?;
+        for row in &page.items {
+            revived +=
+                u64::from(store.revive_outbox(&row.message.id, SystemClock.now()).await?);
+        }
+        match page.next {
+            Some(next) => query.after = Some(next),
+            None => break,
+        }
+    }
+    if output.is_json() {
+        return output.document(&json!({ "retried": revived }));
+    }
+    output.line(&format!("{revived} messages are pending again; a running server sends them."))
 }

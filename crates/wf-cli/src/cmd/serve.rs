@@ -4,6 +4,7 @@
 //! (who asks to end or to reload), `work` (dispatch, sweep, upkeep), `probes` (what `/readyz` and `/metrics` say).
 
 pub(crate) mod certificate;
+mod dispatch;
 mod files;
 mod probes;
 mod signals;
@@ -127,7 +128,7 @@ async fn serve(config: &Config, signals: Signals, output: Output) -> Result<(), 
         let watched = watched.map(tokio::spawn);
         let work = work::start(work::Parts {
             engine,
-            commits: orchestrator.commits(),
+            orchestrator,
             retention: config.retention,
             registry,
             stop: stop.clone(),

@@ -9,7 +9,7 @@ use wf_core::models::Locale;
 use super::keys::{KEYS, Key, ROUTE_KEYS, ROUTES, Support};
 use super::layers::{Layers, Origin, Setting, Settings};
 use super::value::{Raw, Value};
-use super::{Config, LogFormat, ServerConfig, auth};
+use super::{Config, LogFormat, ServerConfig, auth, routes};
 
 /// Everything that is set and that this build does not do, one line each.
 pub(crate) fn unsupported(layers: &Layers) -> Vec<String> {
@@ -47,6 +47,7 @@ fn is_default(key: &Key, setting: &Setting) -> bool {
 /// What contradicts itself, one line each.
 pub(crate) fn contradictions(layers: &Layers) -> Vec<String> {
     let mut problems = auth::problems(layers);
+    problems.extend(routes::problems(layers));
     let set = |path: &str| layers.settings.contains_key(path);
     if set("server.tls_cert") != set("server.tls_key") {
         problems.push("server.tls_cert and server.tls_key must be set together".to_owned());
@@ -99,6 +100,7 @@ pub(crate) fn typed(layers: &Layers) -> Config {
             .unwrap_or_else(|| PathBuf::from("checkpoint.db")),
         procedures: settings.path("procedures.dir"),
         retention: settings.duration("idempotency.retention"),
+        routes: routes::typed(layers),
         log: settings.text("telemetry.log").unwrap_or("info").to_owned(),
         format: match settings.text("telemetry.format") {
             Some("json") => LogFormat::Json,

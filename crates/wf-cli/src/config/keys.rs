@@ -102,10 +102,10 @@ pub(crate) const KEYS: &[Key] = &[
 pub(crate) const ROUTE_KEYS: &[Key] = &[
     Key::new("to", Kind::Text, "*"),
     Key::new("kinds", Kind::List, "*"),
-    Key::new("sink", Kind::Choice(&["log", "webhook"]), "log").later(),
-    Key::unset("url", Kind::Url).later(),
-    Key::unset("secret_file", Kind::Path).later(),
-    Key::new("allow_private", Kind::Switch, "false").later(),
+    Key::new("sink", Kind::Choice(&["log", "webhook"]), "log"),
+    Key::unset("url", Kind::Url),
+    Key::unset("secret_file", Kind::Path),
+    Key::new("allow_private", Kind::Switch, "false"),
 ];
 
 /// Where routes stand in a file.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::check;
 use super::layers::{Layers, Sources};
+use super::routes::{RouteConfig, SinkConfig};
 use super::show;
 
 const FILE: &str = "/etc/checkpoint/checkpoint.toml";
@@ -145,8 +146,7 @@ fn a_file_that_is_no_toml_names_the_place() {
 fn keys_of_later_releases_are_refused_by_name_unless_they_ask_for_nothing() {
     let fine = "[backend]\nkind = \"local\"\n";
     assert_eq!(check::unsupported(&read(fine, &[], &[])), Vec::<String>::new());
-    let asks = "[backend]\nkind = \"aws\"\n[server]\nsecret_file = \"k.pem\"\n\
-                [[notifications.route]]\nsink = \"webhook\"\nurl = \"https://hooks.example.com/secret\"\n";
+    let asks = "[backend]\nkind = \"aws\"\n[server]\nsecret_file = \"k.pem\"\n";
     assert_eq!(
         check::unsupported(&read(asks, &[], &[])),
         [
@@ -154,12 +154,44 @@ fn keys_of_later_releases_are_refused_by_name_unless_they_ask_for_nothing() {
                 "{FILE}:4:1: server.secret_file = \"/etc/checkpoint/k.pem\" is not supported yet"
             ),
             format!("{FILE}:2:1: backend.kind = \"aws\" is not supported yet"),
-            format!("{FILE}:6:1: notifications.route.sink = \"webhook\" is not supported yet"),
-            format!(
-                "{FILE}:7:1: notifications.route.url = \"https://hooks.example.com/***\" is not supported yet"
-            ),
         ]
     );
+}
+
+#[test]
+fn routes_say_where_messages_go() {
+    let file = "[[notifications.route]]\nto = \"lead\"\nkinds = [\"workflow_blocked\"]\nsink = \"webhook\"\n\
+                url = \"https://hooks.example.com/secret\"\nsecret_file = \"hook.secret\"\n\
+                [[notifications.route]]\nsink = \"log\"\n";
+    let config = super::accept(&read(file, &[], &[])).unwrap();
+    let [webhook, log] = config.routes.as_slice() else { panic!("{:?}", config.routes) };
+    assert_eq!((webhook.to.as_str(), webhook.kinds.len()), ("lead", 1));
+    assert_eq!(
+        webhook.sink,
+        SinkConfig::Webhook {
+            url: "https://hooks.example.com/secret".to_owned(),
+            secret_file: PathBuf::from("/etc/checkpoint/hook.secret"),
+            allow_private: false,
+        }
+    );
+    let any = vec!["*".to_owned()];
+    assert_eq!(*log, RouteConfig { to: "*".to_owned(), kinds: any, sink: SinkConfig::Log });
+}
+
+#[test]
+fn a_route_that_lacks_something_or_has_too_much_is_refused() {
+    let file = "[[notifications.route]]\nsink = \"webhook\"\n\
+                [[notifications.route]]\nurl = \"https://hooks.example.com/\"\nkinds = []\n";
+    let failure = super::accept(&read(file, &[], &[])).unwrap_err();
+    let text = failure.text();
+    for problem in [
+        "notifications.route 1: a webhook needs url",
+        "notifications.route 1: a webhook needs secret_file",
+        "notifications.route 2: url is for sink",
+        "notifications.route 2: without kinds it fits no message",
+    ] {
+        assert!(text.contains(problem), "{problem}: {text}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a server does besides answering: deliver messages, sweep old rows, keep the metrics small, reload procedures.
+//! What a server does besides answering: deliver messages, fire deadlines, sweep old rows, keep the metrics small, reload procedures.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,23 +7,21 @@ use std::time::Duration;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use wf_core::engine::Engine;
 use wf_core::ports::ClockPort as _;
 
+use super::dispatch;
 use super::signals::stopped;
 use crate::ambient::SystemClock;
 use crate::compose;
+use crate::orchestrator::LocalOrchestrator;
 use crate::procedures;
 
-/// How long messages that nobody announced may wait: those of other processes, and retries that fell due.
-const POLL: Duration = Duration::from_secs(1);
-/// How long commits are collected before one delivery round serves them.
-const GATHER: Duration = Duration::from_millis(50);
-/// First and longest pause after a round that failed.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
-/// How long the last delivery round may take.
-const LAST_ROUND: Duration = Duration::from_secs(2);
+/// How long work that a bug ended rests.
+const AFTER_PANIC: Duration = Duration::from_secs(1);
+/// The pause between two sweeps when there is more to sweep.
+const SWEEP_PAUSE: Duration = Duration::from_millis(50);
 /// How often old rows are looked for.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 /// Rows of each kind that one sweep touches, so that commits get their turn in between.
@@ -35,7 +33,7 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) engine: Arc<Engine>,
-    pub(super) commits: Arc<Notify>,
+    pub(super) orchestrator: LocalOrchestrator,
     pub(super) retention: Duration,
     pub(super) registry: PrometheusHandle,
     pub(super) stop: watch::Receiver<bool>,
@@ -48,8 +46,26 @@ pub(super) struct Work(JoinSet<()>);
 /// Starts it.
 pub(super) fn start(parts: Parts) -> Work {
     let mut tasks = JoinSet::new();
-    tasks.spawn(deliver(Arc::clone(&parts.engine), parts.commits, parts.stop.clone()));
-    tasks.spawn(sweep(parts.engine, parts.retention, parts.stop.clone()));
+    let commits = parts.orchestrator.commits();
+    let (engine, stop) = (Arc::clone(&parts.engine), parts.stop.clone());
+    let deliver =
+        move || dispatch::deliver(Arc::clone(&engine), Arc::clone(&commits), stop.clone());
+    tasks.spawn(kept_up("dispatcher", deliver));
+    let (engine, stop) = (Arc::clone(&parts.engine), parts.stop.clone());
+    let clock = move || {
+        let keeping = parts.orchestrator.clone().keep_time(Arc::clone(&engine));
+        let end = stopped(stop.clone());
+        async move {
+            tokio::select! {
+                () = end => {}
+                () = keeping => {}
+            }
+        }
+    };
+    tasks.spawn(kept_up("clock", clock));
+    let (engine, stop) = (parts.engine, parts.stop.clone());
+    let sweep = move || sweep(Arc::clone(&engine), parts.retention, stop.clone());
+    tasks.spawn(kept_up("sweep", sweep));
     tasks.spawn(upkeep(parts.registry, parts.stop));
     Work(tasks)
 }
@@ -65,45 +81,18 @@ impl Work {
     }
 }
 
-async fn deliver(engine: Arc<Engine>, commits: Arc<Notify>, stop: watch::Receiver<bool>) {
-    let mut backoff = BACKOFF.0;
-    let end = stopped(stop);
-    tokio::pin!(end);
-    loop {
-        let failed = match engine.dispatch_once().await {
-            Ok(0) => None,
-            Ok(settled) => {
-                tracing::debug!(settled, "messages settled");
-                Some(Duration::ZERO)
-            }
-            Err(error) => {
-                let wait = backoff;
-                backoff = (backoff * 2).min(BACKOFF.1);
-                tracing::warn!(%error, ?wait, "messages cannot be delivered now");
-                metrics::counter!("checkpoint_dispatch_failures_total").increment(1);
-                Some(wait)
-            }
-        };
-        let pause = async {
-            match failed {
-                Some(wait) => sleep(wait).await,
-                None => {
-                    backoff = BACKOFF.0;
-                    let _ = timeout(POLL, commits.notified()).await;
-                    sleep(GATHER).await;
-                }
-            }
-        };
-        tokio::select! {
-            () = &mut end => break,
-            () = pause => {}
+/// Runs background work, and begins it again when a bug ends it: what it does is in the store, so nothing is lost.
+async fn kept_up<W>(what: &'static str, mut begin: impl FnMut() -> W)
+where
+    W: Future<Output = ()> + Send + 'static,
+{
+    while let Err(error) = tokio::spawn(begin()).await {
+        if !error.is_panic() {
+            return;
         }
-    }
-    // What stays pending is in the outbox and is delivered by the next start.
-    match timeout(LAST_ROUND, engine.dispatch_once()).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "the last messages stay in the outbox"),
-        Err(_) => tracing::warn!("the last messages stay in the outbox: no time left"),
+        metrics::counter!("checkpoint_background_panics_total", "work" => what).increment(1);
+        tracing::error!(%error, what, "background work ended by a bug, and begins again");
+        sleep(AFTER_PANIC).await;
     }
 }
 
@@ -119,7 +108,7 @@ async fn sweep(engine: Arc<Engine>, retention: Duration, stop: watch::Receiver<b
                 if most > 0 {
                     tracing::debug!(?swept, "old rows swept");
                 }
-                if most >= u64::from(SWEEP_ROWS) { GATHER } else { SWEEP_EVERY }
+                if most >= u64::from(SWEEP_ROWS) { SWEEP_PAUSE } else { SWEEP_EVERY }
             }
             Err(error) => {
                 tracing::warn!(%error, "old rows cannot be swept now");
