@@ -15,6 +15,9 @@ pub(crate) const COMMIT_BEFORE: &str = "commit.before";
 pub(crate) const COMMIT_AFTER: &str = "commit.after";
 pub(crate) const CHECKPOINT: &str = "checkpoint";
 pub(crate) const MIGRATION: &str = "migration";
+/// In the transaction that takes leases of messages, and in the one that writes down what became of them.
+pub(crate) const OUTBOX_CLAIM: &str = "outbox.claim";
+pub(crate) const OUTBOX_MARK: &str = "outbox.mark";
 
 /// Not a fault to survive but a lie to be found out, for the negative control of a bench: the batch is answered as if
 /// it were committed, and rolled back.

@@ -16,6 +16,8 @@ pub(crate) const HOT: &[(&str, &str)] = &[
     ("streams to claim", outbox::CLAIMABLE),
     ("lease streams", outbox::LEASE),
     ("rows of streams", outbox::ROWS),
+    ("put a message aside", outbox::PUT_ASIDE),
+    ("stream never due", outbox::NEVER_DUE),
     ("stream under lease", outbox::STREAM),
     ("settle a message", outbox::SETTLE),
     ("release a stream", outbox::RELEASE),

@@ -2,7 +2,11 @@
 
 use tempfile::TempDir;
 use wf_backend_local::LocalStore;
-use wf_core::ports::{CommitError, ListQuery, OpenError, ReadError, StorageBackendPort as _};
+use wf_core::ports::{
+    Claim, CommitError, LeaseToken, ListQuery, OpenError, OutboxQuery, OutboxState, ReadError,
+    Settlement, StorageBackendPort as _,
+};
+use wf_testkit::build::at;
 
 use crate::cast::{open, start};
 use crate::fixture::{config, meddle};
@@ -128,4 +132,42 @@ async fn actors_with_odd_characters_are_different_actors() {
         };
         assert_eq!(*row, commit.ledger, "{actor:?}");
     }
+}
+
+/// One message, and one stream, that cannot be read: everything else is still delivered.
+#[tokio::test]
+async fn a_damaged_message_is_put_aside_and_keeps_no_other_waiting() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    for n in 1..=3 {
+        store.commit(start(n).message("log").message("duty").build()).await.unwrap();
+    }
+    let damage = "UPDATE outbox SET message = '{' WHERE oid = (SELECT min(oid) FROM outbox);
+         UPDATE streams SET workflow_id = '' WHERE sid = (SELECT max(sid) FROM streams)";
+    meddle(&store.config().path, damage).unwrap();
+    let claim = |token: &str| Claim {
+        now: at(10_000_000),
+        lease_ms: 60_000,
+        token: LeaseToken(token.to_owned()),
+        limit: 100,
+    };
+    let streams = store.claim_outbox(&claim("t")).await.unwrap();
+    let rows: usize = streams.iter().map(|stream| stream.rows.len()).sum();
+    assert_eq!((streams.len(), rows), (5, 4), "{streams:?}");
+    for stream in &streams {
+        let settlement = Settlement {
+            tenant: stream.tenant.clone(),
+            workflow_id: stream.workflow_id.clone(),
+            recipient: stream.recipient.clone(),
+            token: stream.token.clone(),
+            now: at(10_000_001),
+            results: Vec::new(),
+        };
+        store.settle_outbox(&settlement).await.unwrap();
+    }
+    let again = store.claim_outbox(&claim("u")).await.unwrap();
+    assert_eq!(again.len(), 4, "the damaged message is not looked at again: {again:?}");
+    let dead = OutboxQuery { state: Some(OutboxState::Dead), after: None, limit: 10 };
+    assert!(matches!(store.list_outbox(&dead).await, Err(ReadError::Corrupt { .. })), "and seen");
+    assert!(store.is_healthy());
 }

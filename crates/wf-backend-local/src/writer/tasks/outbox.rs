@@ -1,4 +1,7 @@
 //! Streams of the outbox: their lease, and what became of their messages.
+//!
+//! A message or a stream that cannot be read back is put aside by the claim that meets it, visibly, so that it keeps no
+//! other waiting.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +11,8 @@ use wf_core::ports::{Claim, ClaimedStream, OutboxRow, Settled, Settlement};
 
 use crate::codec::decode::{self, Read};
 use crate::connection::{rows, run};
+use crate::failpoint;
+use crate::fault::Cause;
 
 /// Messages of one claimed stream at most.
 const ROWS_MAX: i64 = 16;
@@ -25,11 +30,18 @@ UPDATE streams SET lease_token = ?1, lease_until = ?2 WHERE sid IN (SELECT value
 
 /// Streams as a JSON array, rows of each at most.
 pub(crate) const ROWS: &str = "
-SELECT o.sid, o.message, o.state, o.attempts, o.next_attempt_at, o.last_error
+SELECT o.sid, o.oid, o.message, o.state, o.attempts, o.next_attempt_at, o.last_error
   FROM json_each(?1) q
  CROSS JOIN outbox o ON o.oid IN (SELECT p.oid FROM outbox p WHERE p.sid = q.value AND p.state = 'pending'
                                    ORDER BY p.seq, p.id LIMIT ?2)
  ORDER BY q.key, o.seq, o.id";
+
+/// A message that cannot be read, why. It is dead, and stays as it is for who looks into it.
+pub(crate) const PUT_ASIDE: &str =
+    "UPDATE outbox SET state = 'dead', last_error = ?2 WHERE oid = ?1";
+
+/// A stream that cannot be read: it is never due.
+pub(crate) const NEVER_DUE: &str = "UPDATE streams SET due_at = NULL WHERE sid = ?1";
 
 /// Tenant, workflow, recipient, token.
 pub(crate) const STREAM: &str = "
@@ -64,13 +76,29 @@ UPDATE streams
 pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Read<Vec<ClaimedStream>> {
     let now = claim.now.as_ms();
     let until = now.saturating_add(claim.lease_ms);
-    let mut streams = rows(conn, CLAIMABLE, (now, until, claim.limit), |columns| {
+    let found = rows(conn, CLAIMABLE, (now, until, claim.limit), |columns| {
         let sid = columns.next::<i64>()?;
-        let (tenant, workflow_id) = decode::workflow_name(columns)?;
-        let recipient = columns.text()?.to_owned();
-        let token = claim.token.clone();
-        Ok((sid, ClaimedStream { tenant, workflow_id, recipient, token, rows: Vec::new() }))
+        let name = readable(decode::workflow_name(columns))?;
+        let name = match name {
+            Ok(name) => Ok((name, columns.text()?.to_owned())),
+            Err(why) => Err(why),
+        };
+        Ok((sid, name))
     })?;
+    let mut streams = Vec::with_capacity(found.len());
+    for (sid, name) in found {
+        match name {
+            Ok(((tenant, workflow_id), recipient)) => {
+                let (token, rows) = (claim.token.clone(), Vec::new());
+                let stream = ClaimedStream { tenant, workflow_id, recipient, token, rows };
+                streams.push((sid, stream));
+            }
+            Err(why) => {
+                tracing::error!(sid, why, "a stream of messages is damaged and is left alone");
+                run(conn, NEVER_DUE, [sid])?;
+            }
+        }
+    }
     if streams.is_empty() {
         return Ok(Vec::new());
     }
@@ -85,17 +113,35 @@ pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Read<Vec<ClaimedStream>
         let hidden = stream.rows.iter().position(|row| !due(row));
         stream.rows.truncate(hidden.unwrap_or(stream.rows.len()));
     }
+    failpoint::hit(failpoint::OUTBOX_CLAIM)?;
     Ok(streams.into_iter().map(|(_, stream)| stream).collect())
 }
 
 fn rows_of(conn: &Connection, streams: &str) -> Read<BTreeMap<i64, Vec<OutboxRow>>> {
     let mut found: BTreeMap<i64, Vec<OutboxRow>> = BTreeMap::new();
-    rows(conn, ROWS, (streams, ROWS_MAX), |columns| {
-        let sid = columns.next()?;
-        found.entry(sid).or_default().push(decode::outbox(columns)?);
-        Ok(())
+    let read = rows(conn, ROWS, (streams, ROWS_MAX), |columns| {
+        let (sid, oid) = (columns.next::<i64>()?, columns.next::<i64>()?);
+        Ok((sid, oid, readable(decode::outbox(columns))?))
     })?;
+    for (sid, oid, row) in read {
+        match row {
+            Ok(row) => found.entry(sid).or_default().push(row),
+            Err(why) => {
+                tracing::error!(sid, oid, why, "a message is damaged and is given up");
+                run(conn, PUT_ASIDE, (oid, why))?;
+            }
+        }
+    }
     Ok(found)
+}
+
+/// Tells what is stored damaged from a read that failed.
+fn readable<T>(read: Read<T>) -> Read<Result<T, String>> {
+    match read {
+        Ok(value) => Ok(Ok(value)),
+        Err(Cause::Unreadable(why)) => Ok(Err(why)),
+        Err(other @ (Cause::Sqlite(_) | Cause::System(_) | Cause::Unfit(_))) => Err(other),
+    }
 }
 
 /// Records what became of messages; false, and nothing written, when the lease is somebody else's.
@@ -115,6 +161,7 @@ pub(crate) fn settle(conn: &Connection, settlement: &Settlement) -> Read<bool> {
         run(conn, SETTLE, (sid, id, state, failures, next, delivered, error))?;
     }
     run(conn, RELEASE, [sid])?;
+    failpoint::hit(failpoint::OUTBOX_MARK)?;
     Ok(true)
 }
 
