@@ -123,10 +123,11 @@ class NotStarted(Exception):
 class Server:
     """One `wf-cli serve` on its own port with its own data folder; survives kill9() and start() again."""
 
-    def __init__(self, server="", config="", database=None, folder=None, arguments=(), **spawn):
+    def __init__(self, server="", config="", database=None, folder=None, arguments=(), environment=None, **spawn):
         self.folder = folder or fresh_folder()
         self.database = database or os.path.join(self.folder, "checkpoint.db")
         self.port, self.arguments, self.spawn, self.process = free_port(), list(arguments), spawn, None
+        self.environment = environment or {}
         self.config = os.path.join(self.folder, "checkpoint.toml")
         self.log = os.path.join(self.folder, "server.log")
         with open(self.config, "w", encoding="utf-8") as file:
@@ -137,7 +138,8 @@ class Server:
     def start(self, wait=30.0):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen([binary(), "serve", "--config", self.config, *self.arguments], cwd=self.folder,
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=clean_environment(), **self.spawn)
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**clean_environment(), **self.environment},
+                                            **self.spawn)
         end = time.monotonic() + wait
         while time.monotonic() < end and self.process.poll() is None:
             try:
