@@ -115,6 +115,7 @@ impl Desk {
             secrets: &[Secret::new(vec![7; 32])],
             salt: "00112233445566778899aabbccddeeff",
             open_workflows: 0,
+            people: Default::default(),
             acknowledge_at_start: true,
         };
         decide(self.state.as_ref(), &command, &facts)

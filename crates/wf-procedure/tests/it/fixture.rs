@@ -70,6 +70,7 @@ pub(crate) fn workflow(policy: &Procedure) -> Workflow {
         revision: 1,
         last_hash: Digest::of(b""),
         owner: ann(),
+        performers: Default::default(),
         offer: None,
         assets: Vec::new(),
         inputs: Map::new(),

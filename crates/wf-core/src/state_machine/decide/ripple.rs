@@ -45,7 +45,9 @@ pub(super) fn of(
             continue;
         };
         let applied = before.step(&step.id).is_some_and(|before| before.applies);
-        if applied != step.applies {
+        // A value that still counted, although its step was gone since an earlier one was sent back, goes now.
+        let goes = record.status == StepStatus::Recorded && !step.applies;
+        if goes || applied != step.applies {
             used.extend(policy.dependants(&step.id));
         }
         let (step_id, because_of) = (step.id.clone(), change.step_id.clone());
