@@ -1,14 +1,15 @@
 //! `wf-cli procedure`: checks and shows procedure files; needs no store and no server.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use wf_core::models::Locale;
+use wf_core::models::{Locale, Recipient};
 use wf_core::policy::DomainPolicyPort as _;
 use wf_procedure::{LoadError, Problem, Procedure, StepSummary};
 
-use crate::config::ConfigArgs;
+use crate::config::{ConfigArgs, value};
 use crate::exit::{Exit, Failure, one_line};
 use crate::output::{Output, Tone};
 use crate::procedures;
@@ -195,10 +196,37 @@ fn show(args: &ShowArgs, config: &ConfigArgs, output: Output) -> Result<(), Fail
             one_line(input.say.get(locale))
         ))?;
     }
+    let summary = procedure.summary();
+    for deadline in &summary.deadlines {
+        let (id, after, notify) = (&deadline.id, written(deadline.after_ms), &deadline.notify);
+        output.line(&format!("  deadline {id}: {after} after the start, tells {notify}"))?;
+    }
+    if !summary.escalation.is_empty() {
+        output.line(&format!("  blocks   tell {}", chain(&summary.escalation)))?;
+    }
     output.line("")?;
-    let rows: Vec<Vec<String>> =
-        procedure.summary().steps.iter().map(|step| row(step, locale)).collect();
-    output.table(&["STEP", "KIND", "ACCEPTS", "SKIP", "PROMPT"], &rows)
+    let rows: Vec<Vec<String>> = summary.steps.iter().map(|step| row(step, locale)).collect();
+    output.table(&["STEP", "KIND", "ACCEPTS", "SKIP", "WHO", "PROMPT"], &rows)
+}
+
+/// `quality-lead, after 15m laboratory-manager`.
+fn chain(escalation: &[Recipient]) -> String {
+    let mut told = String::new();
+    let mut before: Option<&Recipient> = None;
+    for recipient in escalation {
+        if let Some(within) = before.and_then(|before| before.respond_within_ms) {
+            told.push_str(&format!(", after {} ", written(within)));
+        }
+        told.push_str(&recipient.to);
+        before = Some(recipient);
+    }
+    told
+}
+
+/// A duration as files write it.
+fn written(ms: i64) -> String {
+    let duration = Duration::from_millis(ms.unsigned_abs());
+    value::Value::Duration(duration).to_string().trim_matches('"').to_owned()
 }
 
 fn row(step: &StepSummary, locale: &Locale) -> Vec<String> {
@@ -206,13 +234,22 @@ fn row(step: &StepSummary, locale: &Locale) -> Vec<String> {
     let choices: Vec<&str> = step.choices.iter().map(|choice| choice.id.as_str()).collect();
     let accepts = match &step.accept {
         Some([low, high]) => format!("{low} to {high} {unit}").trim_end().to_owned(),
-        None => choices.join(", "),
+        None => match step.wait_ms {
+            Some(ms) => format!("done after {}", written(ms)),
+            None => choices.join(", "),
+        },
+    };
+    let who = match (&step.role, step.not_performer) {
+        (None, _) => String::new(),
+        (Some(role), false) => role.clone(),
+        (Some(role), true) => format!("{role}, a second person"),
     };
     vec![
         step.id.clone(),
         step.kind.to_owned(),
         accepts,
         step.skip.as_str().to_owned(),
+        who,
         step.prompt.get(locale).to_owned(),
     ]
 }

@@ -221,6 +221,15 @@ fn procedures_are_checked_listed_and_shown_without_a_store() {
     assert_eq!(listed["procedures"].as_array().unwrap().len(), 2);
     let shown = here(&["procedure", "show", "pump-inspection"]).exits(0).out;
     assert!(shown.contains("STEP"), "{shown}");
+    let shown = here(&["procedure", "show", "analytical-balance-calibration"]).exits(0).out;
+    for told in [
+        "deadline overdue: 8h after the start, tells quality-lead",
+        "blocks   tell quality-lead, after 15m laboratory-manager",
+        "done after 30m",
+        "supervisor, a second person",
+    ] {
+        assert!(shown.contains(told), "{told}: {shown}");
+    }
     let empty = here(&["procedure", "check", "."]).exits(1);
     assert!(empty.out.contains("no procedure files in this folder"), "{}", empty.out);
     let unknown = here(&["procedure", "show", "nothing"]).exits(1);

@@ -97,7 +97,12 @@ fn about(body: &EventBody) -> String {
         EventBody::OwnershipTransferred { to, .. } => format!("to {}", to.id),
         EventBody::LockReleased { asset_id, reason } => format!("{asset_id}: {reason}"),
         EventBody::WorkflowCompleted { result, .. } => result.to_string(),
-        EventBody::DeadlinePassed { deadline_id } => deadline_id.clone(),
-        EventBody::Escalated { to, .. } => format!("to {to}"),
+        EventBody::DeadlinePassed { deadline_id, name, block_id } => match (name, block_id) {
+            (Some(name), _) => name.clone(),
+            (None, Some(block_id)) => format!("nobody responded to {block_id}"),
+            (None, None) => deadline_id.clone(),
+        },
+        EventBody::Escalated { block_id: Some(block_id), to, .. } => format!("{block_id} to {to}"),
+        EventBody::Escalated { block_id: None, to, .. } => format!("to {to}"),
     }
 }
