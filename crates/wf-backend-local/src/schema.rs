@@ -22,8 +22,10 @@ pub(crate) struct Migration {
 }
 
 /// Every migration, in order. Append only.
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, sql: include_str!("../migrations/0001_init.sql") }];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, sql: include_str!("../migrations/0001_init.sql") },
+    Migration { version: 2, sql: include_str!("../migrations/0002_people.sql") },
+];
 
 /// The version that this build reads and writes.
 pub(crate) fn known() -> u64 {

@@ -9,6 +9,7 @@ mod commit;
 pub mod dispatch;
 mod execute;
 mod find;
+mod known;
 mod ledger;
 pub mod policies;
 pub mod schedule;
@@ -81,6 +82,7 @@ pub struct Settings {
 pub struct Engine {
     parts: EngineParts,
     identity: StoreIdentity,
+    known: known::Known,
 }
 
 /// An engine that cannot open.
@@ -115,7 +117,7 @@ impl Engine {
     pub async fn open(parts: EngineParts) -> Result<Self, EngineError> {
         let identity = parts.store.identity().await.map_err(EngineError::Store)?;
         store_definitions(parts.store.as_ref(), &parts.policies.current()).await?;
-        Ok(Self { parts, identity })
+        Ok(Self { parts, identity, known: known::Known::default() })
     }
 
     /// The store, for the commands of an operator.

@@ -22,6 +22,7 @@ pub mod models;
 pub mod policy;
 pub mod ports;
 pub mod redaction;
+mod search;
 pub mod state_machine;
 pub mod view;
 

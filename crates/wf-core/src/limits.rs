@@ -24,6 +24,10 @@ pub const START_DEADLINES_MAX: usize = 4;
 pub const ESCALATION_MAX: usize = 4;
 /// Outbox rows of one commit.
 pub const OUTBOX_ROWS_MAX: usize = 16;
+/// People who may work on one workflow: all are remembered, so that a second person is one.
+pub const PERFORMERS_MAX: usize = 50;
+/// People of a tenant among whom a name is looked for, those seen last.
+pub const PEOPLE_MAX: u32 = 1_000;
 /// Events of one commit.
 pub const EVENTS_MAX: usize = 48;
 /// Waits that begin in one commit; more begin with the next.

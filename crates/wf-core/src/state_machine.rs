@@ -12,7 +12,7 @@
 //! Reading order: [`command`] (what callers ask), [`event`] (what happened), [`decision`] (what a command leads to),
 //! [`decide`](decide::decide) with one file per command, [`evolve`](evolve::evolve), [`chain`] (events linked by hash),
 //! [`notices`] (messages of a commit), [`deadlines`] (what is due later), [`room`](room::room) (bounds of a state), [`token`] (confirm tokens),
-//! [`ack_token`] (links in escalations).
+//! [`ack_token`] (links in escalations), [`signature`](signature::signature) (what is signed).
 
 pub mod ack_token;
 pub mod chain;
@@ -24,11 +24,12 @@ pub mod event;
 pub mod evolve;
 pub mod notices;
 pub mod room;
+pub mod signature;
 pub mod token;
 
-pub use command::{Command, CommandKind, Facts, LockFact, Secret};
+pub use command::{Command, CommandKind, Facts, LockFact, Secret, Transfer};
 pub use decide::decide;
 pub use decision::{Confirmation, Decision, Draft, Outcome, Rejection, Unrecorded, Verdict};
-pub use event::{Event, EventBody, Recording, SensitiveValue};
+pub use event::{Event, EventBody, Recording, SensitiveValue, Signature};
 pub use evolve::evolve;
 pub use room::room;

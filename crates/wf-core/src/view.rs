@@ -10,6 +10,6 @@ pub mod shape;
 pub mod words;
 
 pub use outlook::Outlook;
-pub use saying::{Ask, Done, Fault, Rule, Saying, Stand};
+pub use saying::{Acknowledger, Ask, Done, Fault, Offeree, Rule, Saying, Stand};
 pub use shape::Frame;
 pub use words::Words;

@@ -12,7 +12,7 @@ mod state;
 pub use fixture::ModelFixture;
 pub(crate) use fixture::disturb;
 pub(crate) use outbox::stream_of;
-use state::Lease;
+pub(crate) use state::Lease;
 pub(crate) use state::{Queued, State, StreamKey};
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,12 +20,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use wf_core::locks::LockRow;
-use wf_core::models::{Actor, Digest, TenantId, Timestamp, Workflow, WorkflowId};
+use wf_core::models::{Actor, Digest, Person, TenantId, Timestamp, Workflow, WorkflowId};
 use wf_core::policy::Definition;
 use wf_core::ports::{
     Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError, ListQuery,
-    LoadQuery, OpenError, OutboxQuery, OutboxRow, Page, ReadError, Recent, SettleError, Settlement,
-    Snapshot, StorageBackendPort, StoreIdentity, Swept,
+    LoadQuery, NextDeadline, OpenError, OutboxQuery, OutboxRow, Page, ReadError, Recent,
+    SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
 };
 use wf_core::state_machine::Event;
 
@@ -120,6 +120,10 @@ impl StorageBackendPort for ModelStore {
         Ok(self.lock().offered_to(tenant, actor, limit))
     }
 
+    async fn people(&self, tenant: &TenantId, limit: u32) -> Result<Vec<Person>, ReadError> {
+        Ok(self.lock().people(tenant, limit))
+    }
+
     async fn blocked(&self, tenant: &TenantId, limit: u32) -> Result<Vec<Workflow>, ReadError> {
         Ok(self.lock().blocked(tenant, limit))
     }
@@ -171,6 +175,14 @@ impl StorageBackendPort for ModelStore {
 
     async fn claim_deadlines(&self, claim: &Claim) -> Result<Vec<ClaimedDeadline>, ReadError> {
         Ok(self.lock().claim_deadlines(claim))
+    }
+
+    async fn next_deadline(
+        &self,
+        now: Timestamp,
+        lease_ms: i64,
+    ) -> Result<NextDeadline, ReadError> {
+        Ok(NextDeadline { at: self.lock().next_deadline(now, lease_ms), shared: false })
     }
 
     async fn settle_deadline(&self, claimed: &ClaimedDeadline) -> Result<(), SettleError> {

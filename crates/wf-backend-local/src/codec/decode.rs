@@ -152,6 +152,12 @@ pub(crate) fn lock(
     Ok(LockRow { tenant, asset_id, fence, holder })
 }
 
+/// Columns `actor, name`.
+pub(crate) fn person(columns: &mut Columns<'_>) -> Read<Person> {
+    let id = actor(columns.text()?)?;
+    Ok(Person { id, name: columns.optional_text()?.map(str::to_owned) })
+}
+
 /// The body of an event and the sensitive values that stand beside it.
 pub(crate) fn event(body: &str, sensitive: Option<&str>) -> Read<Event> {
     let mut event: Event = json("an event", body)?;

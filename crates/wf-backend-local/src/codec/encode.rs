@@ -34,6 +34,8 @@ pub(crate) struct Prepared {
     pub(crate) replaces: Option<LedgerRow>,
     /// Lock conditions and changes, in order.
     pub(crate) locks: Vec<LockChange>,
+    /// Who caused it, where the store may not know.
+    pub(crate) seen: Option<wf_core::models::Person>,
     /// Messages.
     pub(crate) outbox: Vec<MessageRow>,
     /// Deadline changes, in order.
@@ -126,6 +128,7 @@ impl Prepared {
             ledger: commit.ledger,
             replaces: commit.replaces,
             locks: commit.locks,
+            seen: commit.seen,
             outbox,
             deadlines: commit.deadlines,
         })

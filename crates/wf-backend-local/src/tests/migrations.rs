@@ -10,9 +10,9 @@ use crate::schema::{MIGRATIONS, Migration};
 use crate::{LocalConfig, LocalStore};
 
 const NEXT: Migration =
-    Migration { version: 2, sql: "CREATE TABLE added (n INTEGER PRIMARY KEY) STRICT;" };
+    Migration { version: 3, sql: "CREATE TABLE added (n INTEGER PRIMARY KEY) STRICT;" };
 const BROKEN: Migration = Migration {
-    version: 2,
+    version: 3,
     sql: "CREATE TABLE added (n INTEGER PRIMARY KEY) STRICT; INSERT INTO nowhere VALUES (1);",
 };
 
@@ -36,8 +36,8 @@ async fn older_file_is_copied_then_migrated() {
     let (in_use, created, report) = prepare(&config, &newer).unwrap();
     drop(in_use);
     assert!(!created);
-    assert_eq!((report.from, report.to), (1, 2));
-    assert_eq!(version(&config), 2);
+    assert_eq!((report.from, report.to), (2, 3));
+    assert_eq!(version(&config), 3);
 
     // The copy is a store of the version before, with everything in it.
     let backup = report.backup.expect("a copy");
@@ -46,7 +46,7 @@ async fn older_file_is_copied_then_migrated() {
 
     // This build now says that the file is too new for it, and how new.
     let error = LocalStore::open(config.clone()).await.unwrap_err();
-    assert!(matches!(error, OpenError::NewerSchema { found: 2, known: 1 }), "{error:?}");
+    assert!(matches!(error, OpenError::NewerSchema { found: 3, known: 2 }), "{error:?}");
     let again = prepare(&config, &newer).unwrap();
     assert_eq!(again.2.backup, None, "nothing to do, nothing to copy");
 }
@@ -56,7 +56,7 @@ async fn failed_migration_leaves_the_version_before() {
     let dir = TempDir::new().unwrap();
     let config = with_one_workflow(&dir).await;
     prepare(&config, &[MIGRATIONS, &[BROKEN]].concat()).unwrap_err();
-    assert_eq!(version(&config), 1);
+    assert_eq!(version(&config), 2);
     let store = LocalStore::open(config).await.unwrap().store;
     assert!(is_there(&store, &start(1).build()).await);
 }

@@ -142,7 +142,8 @@ impl LockCell {
                 self.holder.is_none() && self.fence.checked_add(1) == Some(*fence)
             }
             LockChange::Take { fence, .. } => {
-                let ours = self.holder.as_ref().is_none_or(|holder| holder.workflow_id == commit.id);
+                let ours =
+                    self.holder.as_ref().is_none_or(|holder| holder.workflow_id == commit.id);
                 ours && self.fence.checked_add(1) == Some(*fence)
             }
             LockChange::Assert { fence, .. } => self.is_held_by(commit, *fence),

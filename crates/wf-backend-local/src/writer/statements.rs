@@ -89,6 +89,14 @@ pub(crate) static LOCKS: Bulk = Bulk {
            acquired_at = excluded.acquired_at",
 };
 
+/// People by their newest name.
+pub(crate) static PEOPLE: Bulk = Bulk {
+    name: "people",
+    head: "INSERT INTO people (tenant, actor, name, seen_at) VALUES ",
+    row: "(?,?,?,?)",
+    tail: " ON CONFLICT (tenant, actor) DO UPDATE SET name = excluded.name, seen_at = excluded.seen_at",
+};
+
 /// Streams of new messages.
 pub(crate) static STREAMS: Bulk = Bulk {
     name: "streams",
@@ -146,6 +154,7 @@ pub(crate) static ALL: &[&Bulk] = &[
     &LEDGER_GONE,
     &LEDGER,
     &LOCKS,
+    &PEOPLE,
     &STREAMS,
     &OUTBOX,
     &STREAMS_DUE,

@@ -21,6 +21,7 @@ pub(crate) fn write<'a>(
     write_events(world, &mut script, cache);
     write_ledger(world, &mut script, cache);
     write_locks(world, wanted, &mut script, cache);
+    write_people(world, &mut script, cache);
     write_outbox(world, &mut script, cache);
     write_deadlines(world, &mut script, cache);
     script
@@ -198,6 +199,20 @@ fn write_locks<'a>(
             holder.map(|h| h.owner.id.to_string()).into(),
             holder.and_then(|h| h.owner.name.as_deref()).into(),
             holder.map(|h| h.acquired_at.as_ms()).into(),
+        ]);
+    }
+    script.add(rows, cache);
+}
+
+fn write_people<'a>(world: &'a World<'_>, script: &mut Script<'a>, cache: &mut SqlCache) {
+    let mut rows = Sheet::new(&statements::PEOPLE);
+    for (_, commit) in &world.accepted {
+        let Some(person) = &commit.seen else { continue };
+        rows.push([
+            commit.tenant.as_str().into(),
+            person.id.to_string().into(),
+            person.name.as_deref().into(),
+            commit.head.updated_at.into(),
         ]);
     }
     script.add(rows, cache);

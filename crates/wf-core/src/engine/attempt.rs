@@ -9,12 +9,13 @@ use serde_json::{Map, Value};
 use wf_idempotency::{Verdict as Judged, judge};
 
 use crate::errors::ErrorCode;
+use crate::limits::PEOPLE_MAX;
 use crate::locks::LockRow;
-use crate::models::{AssetId, Cause, Principal, Timestamp, Workflow, WorkflowId};
+use crate::models::{AssetId, Cause, Person, Principal, Timestamp, Workflow, WorkflowId};
 use crate::policy::DomainPolicyPort;
 use crate::ports::{IdPort, LedgerKey, LedgerRow, LoadQuery, Snapshot};
 use crate::state_machine::{
-    Command, Decision, Facts, LockFact, Rejection, Unrecorded, Verdict, decide,
+    Command, Decision, Facts, LockFact, Rejection, Transfer, Unrecorded, Verdict, decide,
 };
 use crate::view::{Fault, Frame, Outlook, shape};
 
@@ -67,7 +68,8 @@ impl Attempting<'_> {
         self.expected(state)?;
         let policy = self.policy(startable, state).await?;
         let frame = self.engine.frame(Some(policy.as_ref()), &self.call.meta);
-        let facts = self.facts(&snapshot, policy.as_ref(), now);
+        let people = self.people().await?;
+        let facts = self.facts(&snapshot, policy.as_ref(), &people, now);
         let command = self.command();
         match decide(state, &command, &facts) {
             Err(rejection) => {
@@ -96,6 +98,7 @@ impl Attempting<'_> {
             | Request::ResolveBlock { .. }
             | Request::AcknowledgeBlock { .. }
             | Request::DeadlineReached { .. }
+            | Request::Transfer { .. }
             | Request::ReleaseLock { .. }
             | Request::Finish { .. } => None,
         }
@@ -103,12 +106,16 @@ impl Attempting<'_> {
 
     async fn load(&self, startable: Option<&dyn DomainPolicyPort>) -> Result<Snapshot, Rejection> {
         let starts = self.call.request.workflow_id().is_none();
+        let takes = matches!(
+            &self.call.request,
+            Request::Transfer { transfer: Transfer::Accept | Transfer::TakeOver { .. }, .. }
+        );
         let query = LoadQuery {
             tenant: self.principal.tenant.clone(),
             workflow: (!starts).then(|| self.workflow_id.clone()),
             ledger: self.call.key.as_ref().map(|key| self.ledger_key(key.clone())),
             assets: startable.map_or_else(Vec::new, |policy| self.wanted(policy)),
-            count_open_of: starts.then(|| self.principal.actor.clone()),
+            count_open_of: (starts || takes).then(|| self.principal.actor.clone()),
         };
         self.engine.parts.store.load(&query).await.map_err(|error| unreadable(&error))
     }
@@ -120,6 +127,18 @@ impl Attempting<'_> {
             .plan_start(assets, inputs)
             .map(|plan| plan.assets.into_iter().map(|a| a.id).collect())
             .unwrap_or_default()
+    }
+
+    /// People among whom the name of an offer is looked for.
+    async fn people(&self) -> Result<Vec<Person>, Refused> {
+        match &self.call.request {
+            Request::Transfer { transfer: Transfer::Offer { to: Some(_) }, .. } => {
+                let store = &self.engine.parts.store;
+                let people = store.people(&self.principal.tenant, PEOPLE_MAX).await;
+                Ok(people.map_err(|error| unreadable(&error))?)
+            }
+            _ => Ok(Vec::new()),
+        }
     }
 
     fn ledger_key(&self, key: wf_idempotency::IdempotencyKey) -> LedgerKey {
@@ -240,17 +259,35 @@ impl Attempting<'_> {
         &'f self,
         snapshot: &Snapshot,
         policy: &'f dyn DomainPolicyPort,
+        people: &'f [Person],
         at: Timestamp,
     ) -> Facts<'f> {
         Facts {
             at,
             policy,
-            locks: lock_facts(&snapshot.locks),
+            locks: self.lock_facts(&snapshot.locks),
             secrets: &self.engine.identity.secrets,
             salt: &self.salt,
             open_workflows: snapshot.open_count,
+            people,
             acknowledge_at_start: self.engine.parts.orchestrator.acknowledges_at_start(),
         }
+    }
+
+    fn lock_facts(&self, rows: &[LockRow]) -> BTreeMap<AssetId, LockFact> {
+        let whole = self.engine.parts.settings.visibility.is_whole(self.principal);
+        rows.iter()
+            .map(|row| {
+                let holder = row.holder.as_ref();
+                let shown = holder.filter(|h| whole || h.owner.id == self.principal.actor);
+                let fact = LockFact {
+                    fence: row.fence,
+                    workflow_id: holder.map(|h| h.workflow_id.clone()),
+                    owner: shown.map(|h| h.owner.clone()),
+                };
+                (row.asset_id.clone(), fact)
+            })
+            .collect()
     }
 
     fn command(&self) -> Command {
@@ -313,13 +350,4 @@ impl Attempting<'_> {
 enum Ledger {
     Answer(Reply),
     Free { replaces: Option<Box<LedgerRow>> },
-}
-
-fn lock_facts(rows: &[LockRow]) -> BTreeMap<AssetId, LockFact> {
-    rows.iter()
-        .map(|row| {
-            let workflow_id = row.holder.as_ref().map(|h| h.workflow_id.clone());
-            (row.asset_id.clone(), LockFact { fence: row.fence, workflow_id })
-        })
-        .collect()
 }

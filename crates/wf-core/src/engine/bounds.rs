@@ -2,8 +2,8 @@
 //! that holds the engine itself.
 
 use crate::limits::{FREE_TEXT_CHARS_MAX, VALUE_CHARS_MAX};
-use crate::state_machine::Rejection;
 use crate::state_machine::command::SubmittedValue;
+use crate::state_machine::{Rejection, Transfer};
 
 use super::call::Request;
 
@@ -18,7 +18,10 @@ pub(super) fn bounds(request: &Request) -> Result<(), Rejection> {
         Request::ReportProblem { summary, .. } => words("summary", summary),
         Request::ResolveBlock { comment, .. } => words("comment", comment),
         Request::ReleaseLock { reason, .. } => words("reason", reason),
-        Request::AcknowledgeBlock { .. } => Ok(()),
+        Request::Transfer { transfer: Transfer::Offer { to: Some(to) }, .. } => {
+            within("to", to, VALUE_CHARS_MAX)
+        }
+        Request::Transfer { .. } | Request::AcknowledgeBlock { .. } => Ok(()),
         Request::DeadlineReached { deadline_id, .. } => {
             within("deadline_id", deadline_id, VALUE_CHARS_MAX)
         }

@@ -10,7 +10,7 @@ use crate::models::{
     AssetId, BlockId, DecisionId, Locale, ReasonCode, ResultId, Severity, StepId, WorkflowId,
 };
 use crate::state_machine::command::SubmittedValue;
-use crate::state_machine::{CommandKind, Outcome};
+use crate::state_machine::{CommandKind, Outcome, Transfer};
 
 /// Request metadata that is no argument.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -114,6 +114,13 @@ pub enum Request {
         workflow_id: WorkflowId,
         /// The deadline.
         deadline_id: String,
+    },
+    /// `transfer_workflow`
+    Transfer {
+        /// The workflow.
+        workflow_id: WorkflowId,
+        /// How.
+        transfer: Transfer,
     },
     /// `locks release` at the command line
     ReleaseLock {
@@ -223,6 +230,7 @@ impl Request {
             | Self::ResolveBlock { workflow_id, .. }
             | Self::AcknowledgeBlock { workflow_id, .. }
             | Self::DeadlineReached { workflow_id, .. }
+            | Self::Transfer { workflow_id, .. }
             | Self::ReleaseLock { workflow_id, .. }
             | Self::Finish { workflow_id, .. } => Some(workflow_id),
         }
@@ -253,6 +261,7 @@ impl Request {
             Self::DeadlineReached { deadline_id, .. } => {
                 CommandKind::DeadlineReached { deadline_id }
             }
+            Self::Transfer { transfer, .. } => CommandKind::Transfer(transfer),
             Self::ReleaseLock { asset_id, reason, .. } => {
                 CommandKind::ReleaseLock { asset_id, reason }
             }

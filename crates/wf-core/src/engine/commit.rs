@@ -4,11 +4,15 @@ use serde_json::{Map, Value};
 
 use crate::errors::ErrorCode;
 use crate::limits::RESEND_ATTEMPTS_MAX;
-use crate::models::{Phase, ResultId, Text, Workflow};
+use crate::models::{Actor, Block, Phase, ResultId, Text, Workflow};
 use crate::policy::DomainPolicyPort;
 use crate::ports::{Commit, CommitError, Conflict, LedgerRow, LoadQuery};
-use crate::state_machine::{Event, EventBody, Outcome, Recording, Rejection, Unrecorded};
-use crate::view::{Ask, Done, Fault, Frame, Outlook, Saying, Stand, Words, next};
+use crate::state_machine::{
+    Event, EventBody, Outcome, Recording, Rejection, Unrecorded, deadlines,
+};
+use crate::view::{
+    Acknowledger, Ask, Done, Fault, Frame, Offeree, Outlook, Saying, Stand, Words, next, shape,
+};
 
 use super::Engine;
 
@@ -137,7 +141,10 @@ pub(super) fn sayings(
     if workflow.phase == Phase::Completed && outcome == Outcome::Resolved {
         said.push(finished(workflow, policy).into());
     }
-    said.extend(next::next(outlook, words));
+    // Whoever declined does not go on with it.
+    if !events.iter().any(|event| is_decline(&event.body)) {
+        said.extend(next::next(outlook, words));
+    }
     said
 }
 
@@ -182,6 +189,10 @@ fn done(
         },
         Outcome::Resolved => Done::Resolved.into(),
         Outcome::Finished => finished(workflow, policy).into(),
+        Outcome::Transferred => events
+            .iter()
+            .find_map(|event| transferred(&event.body, workflow))
+            .map_or_else(|| stands(workflow, policy).into(), Saying::from),
         Outcome::View => {
             let released = events.iter().any(|event| is_release(&event.body));
             if released { Done::Released.into() } else { stands(workflow, policy).into() }
@@ -193,18 +204,42 @@ fn done(
         | Outcome::NeedsConfirmation
         | Outcome::NotRecorded
         | Outcome::Verdict
-        | Outcome::Transferred
         | Outcome::Error => stands(workflow, policy).into(),
     }
 }
 
 /// Where a workflow stands.
 pub(super) fn stands(workflow: &Workflow, policy: &dyn DomainPolicyPort) -> Stand {
+    if let Some(stopped) = workflow.blocks.first().and_then(|block| stopped(workflow, block)) {
+        return stopped;
+    }
     Stand::Stands {
         label: workflow.label.clone(),
         phase: workflow.phase,
         result: result_words(workflow, policy),
     }
+}
+
+/// Who was told of a block and what they said; none when nobody was told and nobody said anything.
+fn stopped(workflow: &Workflow, block: &Block) -> Option<Stand> {
+    let acknowledged = block.acknowledged_by.as_ref().map(|by| {
+        let by = match (&by.name, &by.id) {
+            (Some(told), Actor::System(_)) => Acknowledger::Told(told.clone()),
+            (Some(name), Actor::User(_) | Actor::Cli(_)) => Acknowledger::Named(name.clone()),
+            (None, _) => Acknowledger::Operator,
+        };
+        (by, block.acknowledged_at.unwrap_or(workflow.updated_at))
+    });
+    if acknowledged.is_none() && block.escalated_to.is_none() {
+        return None;
+    }
+    Some(Stand::Stopped {
+        label: workflow.label.clone(),
+        told: block.escalated_to.clone().unwrap_or_default(),
+        at: block.escalated_at.unwrap_or(block.at),
+        until: deadlines::response_due(workflow, &block.id),
+        acknowledged,
+    })
 }
 
 fn finished(workflow: &Workflow, policy: &dyn DomainPolicyPort) -> Done {
@@ -219,6 +254,30 @@ pub(super) fn result_words(workflow: &Workflow, policy: &dyn DomainPolicyPort) -
     }
     let say = policy.results(workflow).into_iter().find(|r| &r.id == result).map(|r| r.say);
     Some(say.unwrap_or_else(|| Text::from(result.as_str())))
+}
+
+/// What became of the ownership.
+fn transferred(body: &EventBody, workflow: &Workflow) -> Option<Done> {
+    let label = workflow.label.clone();
+    if let EventBody::OwnershipOffered { to } = body {
+        let to = to.as_ref().map_or(Offeree::Anybody, |to| Offeree::One(to.name.clone()));
+        Some(Done::Offered { label, to })
+    } else if let EventBody::OfferWithdrawn { declined } = body {
+        let owner = workflow.owner.name.clone();
+        Some(if *declined {
+            Done::OfferDeclined { label, owner }
+        } else {
+            Done::Withdrawn { label }
+        })
+    } else if matches!(body, EventBody::OwnershipTransferred { .. }) {
+        Some(Done::TakenOver { label })
+    } else {
+        None
+    }
+}
+
+fn is_decline(body: &EventBody) -> bool {
+    matches!(body, EventBody::OfferWithdrawn { declined: true })
 }
 
 fn is_release(body: &EventBody) -> bool {
@@ -251,6 +310,11 @@ pub(super) fn unrecorded(
         }
         Unrecorded::NotRecorded { saying, .. } => (Outcome::NotRecorded, saying.clone()),
         Unrecorded::NeedsInput { saying } => (Outcome::NeedsInput, saying.clone()),
+        Unrecorded::WhichPerson { people } => {
+            parts.extend(shape::people(people));
+            let names = people.iter().map(|person| person.spoken().to_owned()).collect();
+            (Outcome::Disambiguation, Ask::WhichPerson { names }.into())
+        }
         Unrecorded::Unchanged => (Outcome::View, Ask::Declined.into()),
         Unrecorded::HeldBy { .. } => (Outcome::View, Ask::Declined.into()),
     }

@@ -9,6 +9,7 @@ use crate::limits::OPEN_WORKFLOWS_MAX;
 use crate::models::{AssetId, Phase, Principal, Text, Workflow};
 use crate::policy::DomainPolicyPort;
 use crate::ports::Recent;
+use crate::search;
 use crate::state_machine::{Outcome, Rejection};
 use crate::view::shape::{self, Candidate};
 use crate::view::{Saying, Stand};
@@ -50,9 +51,9 @@ impl Engine {
             found.workflows.retain(|w| w.assets.iter().any(|a| ids.contains(&a.id)));
             found.procedures.retain(|p| p.canonical_asset(raw).is_some());
         }
-        if let Some(words) = query.query.as_deref().map(search_words) {
-            found.workflows.retain(|w| matches(&words, &workflow_words(w)));
-            found.procedures.retain(|p| matches(&words, &procedure_words(p.as_ref())));
+        if let Some(words) = query.query.as_deref().map(search::words) {
+            found.workflows.retain(|w| search::matches(&words, &workflow_words(w)));
+            found.procedures.retain(|p| search::matches(&words, &procedure_words(p.as_ref())));
         }
         let mut reply = self.found(&found, meta);
         if let Some(ids) = assets {
@@ -153,78 +154,22 @@ impl Found {
     }
 }
 
-/// Case-folded words; digits without leading zeros, so that "pump 07" finds PUMP-7.
-fn search_words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut digits = false;
-    for c in text.to_lowercase().chars() {
-        if !c.is_alphanumeric() || (!word.is_empty() && c.is_ascii_digit() != digits) {
-            push(&mut words, &mut word);
-        }
-        if c.is_alphanumeric() {
-            digits = c.is_ascii_digit();
-            word.push(c);
-        }
-    }
-    push(&mut words, &mut word);
-    words
-}
-
-fn push(words: &mut Vec<String>, word: &mut String) {
-    let taken = std::mem::take(word);
-    if taken.is_empty() {
-        return;
-    }
-    let number = taken.bytes().all(|b| b.is_ascii_digit());
-    let trimmed = if number { taken.trim_start_matches('0') } else { &taken };
-    words.push(if trimmed.is_empty() { "0".to_owned() } else { trimmed.to_owned() });
-}
-
-/// Each word asked for is a prefix of a word that is there.
-fn matches(asked: &[String], there: &[String]) -> bool {
-    asked.iter().all(|word| there.iter().any(|t| t.starts_with(word.as_str())))
-}
-
 fn workflow_words(w: &Workflow) -> Vec<String> {
-    let mut words: Vec<String> = w.label.wordings().flat_map(search_words).collect();
-    words.extend(search_words(w.procedure.id.as_str()));
+    let mut words: Vec<String> = w.label.wordings().flat_map(search::words).collect();
+    words.extend(search::words(w.procedure.id.as_str()));
     for asset in &w.assets {
-        words.extend(search_words(asset.id.as_str()));
-        words.extend(asset.say.wordings().flat_map(search_words));
+        words.extend(search::words(asset.id.as_str()));
+        words.extend(asset.say.wordings().flat_map(search::words));
     }
     words
 }
 
 fn procedure_words(policy: &dyn DomainPolicyPort) -> Vec<String> {
     let definition = policy.definition();
-    let mut words: Vec<String> = definition.title.wordings().flat_map(search_words).collect();
-    words.extend(search_words(definition.id.as_str()));
+    let mut words: Vec<String> = definition.title.wordings().flat_map(search::words).collect();
+    words.extend(search::words(definition.id.as_str()));
     for asset in policy.needs().assets {
-        words.extend(asset.say.wordings().flat_map(search_words));
+        words.extend(asset.say.wordings().flat_map(search::words));
     }
     words
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_split_at_digits_and_drop_leading_zeros() {
-        assert_eq!(search_words("Unit-007 of Hall 0"), ["unit", "7", "of", "hall", "0"]);
-        assert_eq!(search_words("AB12cd"), ["ab", "12", "cd"]);
-        assert_eq!(search_words("  --  "), Vec::<String>::new());
-    }
-
-    #[test]
-    fn every_word_must_be_a_prefix() {
-        let there = search_words("Yearly inspection of unit 204");
-        for hit in ["insp", "unit 204", "UNIT-0204", "204 yearly", "", "2"] {
-            assert!(matches(&search_words(hit), &there), "{hit}");
-        }
-        for miss in ["nspection", "unit 205", "weekly"] {
-            assert!(!matches(&search_words(miss), &there), "{miss}");
-        }
-    }
 }

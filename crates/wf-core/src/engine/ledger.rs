@@ -105,6 +105,8 @@ pub(super) fn repeated(
         | Request::CorrectStep { step_id, .. }
         | Request::SkipStep { step_id, .. } => targets::step(workflow, step_id).filter(same),
         Request::ResolveBlock { block_id, .. } => targets::block(workflow, block_id).filter(same),
+        // Whatever somebody else did with the ownership in between makes it a fresh one.
+        Request::Transfer { .. } => workflow.ownership_touch.as_ref().filter(same),
         Request::Finish { .. } => workflow.outcome_touch.as_ref().filter(same),
         // An open block of the same actor, step and code answers a repeated report, whatever its words.
         Request::ReportProblem { step_id, .. } => {

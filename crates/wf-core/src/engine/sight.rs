@@ -41,7 +41,7 @@ impl Attempting<'_> {
         let pinned = self.engine.pinned(workflow).await.ok().flatten();
         let role =
             pinned.and_then(|policy| policy.describe(workflow, step_id)).and_then(|d| d.role);
-        role.is_some_and(|role| by.roles.contains(&role))
+        role.is_some_and(|role| by.has_role(&role))
     }
 }
 
@@ -56,6 +56,7 @@ fn step(request: &Request) -> Option<&StepId> {
         | Request::ResolveBlock { .. }
         | Request::AcknowledgeBlock { .. }
         | Request::DeadlineReached { .. }
+        | Request::Transfer { .. }
         | Request::ReleaseLock { .. }
         | Request::Finish { .. } => None,
     }

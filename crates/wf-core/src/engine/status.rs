@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::access;
 use crate::limits::{HISTORY_SHOWN_MAX, OPEN_WORKFLOWS_MAX};
-use crate::locks;
-use crate::models::{AssetId, Principal, ResultId, Workflow, WorkflowId};
+use crate::locks::{self, LockRow};
+use crate::models::{AssetId, HeldAsset, Principal, ResultId, Workflow, WorkflowId};
 use crate::policy::DomainPolicyPort;
 use crate::ports::{LoadQuery, Recent, Snapshot};
 use crate::state_machine::{Outcome, Rejection};
@@ -181,13 +181,26 @@ impl Engine {
         }
         if let Some(asset) = locks::lost(workflow, &locks) {
             // What is asked next would be refused: the loss is what there is to say.
-            let lost: Saying = Rule::LockLost { asset: asset.say.clone() }.into();
+            let lost: Saying = self.lost(principal, asset, &locks).into();
             parts.insert("warnings".to_owned(), Value::from(vec![frame.words.say(&lost)]));
             sayings.push(lost);
         } else {
             sayings.extend(outlook.as_ref().and_then(|outlook| next::next(outlook, &frame.words)));
         }
         Ok(frame.reply(Outcome::View, &sayings, parts))
+    }
+
+    /// An asset is lost: to whom, where the caller may know.
+    fn lost(&self, principal: &Principal, asset: &HeldAsset, rows: &[LockRow]) -> Rule {
+        let row = rows.iter().find(|row| row.asset_id == asset.id);
+        let holder = row.and_then(|row| row.holder.as_ref());
+        let whole = self.parts.settings.visibility.is_whole(principal);
+        let shown = holder.filter(|h| whole || h.owner.id == principal.actor);
+        Rule::LockLost {
+            asset: asset.say.clone(),
+            taken: holder.is_some(),
+            holder: shown.and_then(|h| h.owner.name.clone()),
+        }
     }
 
     /// The last events, oldest first.

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use crate::models::{Actor, AssetId, Cause, Workflow, WorkflowId};
 use crate::ports::{LedgerKey, ListQuery, LoadQuery, ReadError, StorageBackendPort};
 use crate::state_machine::chain::{event_hash, origin_hash};
+use crate::state_machine::signature::signature;
 use crate::state_machine::{Event, EventBody, evolve};
 
 /// Something that must not be.
@@ -201,6 +202,12 @@ impl Walk {
         if let EventBody::LockReleased { asset_id, .. } = &event.body {
             self.released.insert(asset_id.clone());
         }
+        if let EventBody::OwnershipTransferred { assets, .. } = &event.body {
+            for asset in assets {
+                self.released.remove(&asset.id);
+            }
+        }
+        self.signed(event);
         // Two people may use the same key one after the other: these are two commits.
         let known = self
             .causes
@@ -214,6 +221,15 @@ impl Walk {
         // Always onwards, whatever number an event claims to have: the walk must end.
         self.seq = event.seq.max(due);
         self.state = evolve(self.state.take(), event);
+    }
+
+    /// What an event says was signed is what was known before it.
+    fn signed(&mut self, event: &Event) {
+        let Some(signed) = event.body.recording().and_then(|r| r.signed.as_ref()) else { return };
+        let known = self.state.as_ref().and_then(|state| signature(state).ok());
+        if known.as_ref() != Some(signed) {
+            self.find("I4", format!("event {}: it signs something else than was known", event.seq));
+        }
     }
 
     /// A sensitive value that still stands beside its event must be the one in the chain.

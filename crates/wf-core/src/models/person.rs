@@ -126,7 +126,7 @@ impl From<Actor> for String {
 }
 
 /// A person as results and history show them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Person {
     /// The actor behind the name.
     pub id: Actor,
@@ -189,6 +189,9 @@ pub struct Principal {
 }
 
 impl Principal {
+    /// The role that the scope to supervise stands for.
+    pub const SUPERVISOR: &'static str = "supervisor";
+
     /// The principal of a server without authentication: `local`, with all scopes.
     #[must_use]
     pub fn local() -> Self {
@@ -213,6 +216,12 @@ impl Principal {
     #[must_use]
     pub fn operator(tenant: TenantId, os_user: &str) -> Self {
         Self { tenant, actor: Actor::Cli(os_user.to_owned()), ..Self::local() }
+    }
+
+    /// The caller has a role that a step asks for. Whoever may supervise is a supervisor, whatever the token calls it.
+    #[must_use]
+    pub fn has_role(&self, role: &str) -> bool {
+        self.roles.contains(role) || (role == Self::SUPERVISOR && self.scopes.supervise)
     }
 
     /// The caller as history shows them.

@@ -66,9 +66,27 @@ impl Timestamp {
     /// Hour and minute in the IANA time zone `zone` (UTC when it is unknown), as `14:05`.
     #[must_use]
     pub fn clock_time(self, zone: &str) -> String {
-        let zone = jiff::tz::TimeZone::get(zone).unwrap_or(jiff::tz::TimeZone::UTC);
-        let local = zone.to_datetime(self.to_jiff());
+        let local = self.in_zone(zone);
         format!("{:02}:{:02}", local.hour(), local.minute())
+    }
+
+    /// Calendar days from `other` to this instant in the IANA time zone `zone` (UTC when it is unknown); negative when it
+    /// is on an earlier day.
+    #[must_use]
+    pub fn days_after(self, other: Self, zone: &str) -> i64 {
+        let day = |at: Self| at.in_zone(zone).date().duration_since(jiff::civil::date(1970, 1, 1));
+        (day(self) - day(other)).as_hours() / 24
+    }
+
+    /// Day and month in the IANA time zone `zone` (UTC when it is unknown), as `28 November`.
+    #[must_use]
+    pub fn day_and_month(self, zone: &str) -> String {
+        self.in_zone(zone).date().strftime("%-d %B").to_string()
+    }
+
+    fn in_zone(self, zone: &str) -> jiff::civil::DateTime {
+        let zone = jiff::tz::TimeZone::get(zone).unwrap_or(jiff::tz::TimeZone::UTC);
+        zone.to_datetime(self.to_jiff())
     }
 
     fn to_jiff(self) -> jiff::Timestamp {
@@ -133,5 +151,18 @@ mod tests {
         let t = Timestamp::from_ms(1_796_000_000_120);
         assert_eq!(t.clock_time("Europe/Berlin"), "01:53");
         assert_eq!(t.clock_time("No/Where"), "00:53");
+    }
+
+    #[test]
+    fn days_are_counted_by_the_calendar_of_the_zone() {
+        let late = Timestamp::parse("2026-11-30T22:30:00Z").expect("a time");
+        let hours = |n: i64| late.plus_ms(n * 3_600_000);
+        assert_eq!(hours(1).days_after(late, "UTC"), 0);
+        assert_eq!(hours(2).days_after(late, "UTC"), 1);
+        assert_eq!(hours(1).days_after(late, "Europe/Berlin"), 1);
+        assert_eq!(late.days_after(hours(2), "UTC"), -1);
+        assert_eq!(late.days_after(hours(24 * 400), "UTC"), -400);
+        assert_eq!(late.day_and_month("UTC"), "30 November");
+        assert_eq!(hours(1).day_and_month("Europe/Berlin"), "1 December");
     }
 }

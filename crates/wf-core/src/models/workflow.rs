@@ -1,6 +1,6 @@
 //! The state of one workflow, as `evolve` builds it and a backend stores it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -270,6 +270,9 @@ pub struct Workflow {
     /// Waits that began, kept when they are over: step → since when and until when. A step that is sent back has none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub waits: BTreeMap<StepId, Wait>,
+    /// Who recorded, corrected or skipped a step, signatures apart; nobody is forgotten when a value is replaced.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
+    pub performers: BTreeSet<Actor>,
     /// Open blocks, oldest first.
     pub blocks: Vec<Block>,
     /// The newest blocks that are over, oldest first, bounded.
@@ -310,6 +313,13 @@ impl Workflow {
     #[must_use]
     pub fn block(&self, id: &BlockId) -> Option<&Block> {
         self.blocks.iter().find(|b| &b.id == id)
+    }
+
+    /// Somebody who worked on it, other than on this step: recorded, corrected or skipped another, or signed another.
+    #[must_use]
+    pub fn worked_on(&self, actor: &Actor, besides: &StepId) -> bool {
+        let others = self.steps.iter().filter(|(id, _)| *id != besides);
+        self.performers.contains(actor) || others.map(|(_, s)| &s.by.id).any(|by| by == actor)
     }
 
     /// The current reading of a recorded step.

@@ -4,7 +4,7 @@ use thiserror::Error;
 use wf_idempotency::{IdempotencyKey, LedgerEntry};
 
 use crate::locks::{LockChange, LockRow};
-use crate::models::{Actor, AssetId, Digest, Phase, TenantId, Workflow, WorkflowId};
+use crate::models::{Actor, AssetId, Digest, Person, Phase, TenantId, Workflow, WorkflowId};
 use crate::state_machine::{Event, Secret};
 
 use super::{DeadlineChange, Message, Source};
@@ -90,6 +90,8 @@ pub struct Commit {
     pub replaces: Option<LedgerRow>,
     /// Lock conditions and changes.
     pub locks: Vec<LockChange>,
+    /// Who caused it, by the name they have now; absent where that is surely known already.
+    pub seen: Option<Person>,
     /// Messages to send later; ids are unique.
     pub outbox: Vec<Message>,
     /// Deadline changes.

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 
 use crate::locks::LockRow;
-use crate::models::{Actor, Digest, TenantId, Timestamp, Workflow, WorkflowId};
+use crate::models::{Actor, Digest, Person, TenantId, Timestamp, Workflow, WorkflowId};
 use crate::policy::Definition;
 use crate::state_machine::Event;
 
@@ -67,6 +67,10 @@ pub trait StorageBackendPort: Debug + Send + Sync {
         actor: &Actor,
         limit: u32,
     ) -> Result<Vec<Workflow>, ReadError>;
+
+    /// People named by commits of the tenant ([`Commit::seen`]), each once with the newest name; named last first, at
+    /// most `limit`.
+    async fn people(&self, tenant: &TenantId, limit: u32) -> Result<Vec<Person>, ReadError>;
 
     /// Blocked workflows, longest blocked first, at most `limit`.
     async fn blocked(&self, tenant: &TenantId, limit: u32) -> Result<Vec<Workflow>, ReadError>;

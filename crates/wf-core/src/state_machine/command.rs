@@ -6,7 +6,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::models::{
-    AssetId, BlockId, Cause, DecisionId, Principal, ReasonCode, ResultId, Severity, StepId,
+    AssetId, BlockId, Cause, DecisionId, Person, Principal, ReasonCode, ResultId, Severity, StepId,
     Timestamp, WorkflowId,
 };
 use crate::policy::DomainPolicyPort;
@@ -94,6 +94,8 @@ pub enum CommandKind {
         /// Its id; also the idempotency key.
         deadline_id: String,
     },
+    /// Change who drives it.
+    Transfer(Transfer),
     /// Free an asset by hand.
     ReleaseLock {
         /// The asset.
@@ -126,10 +128,32 @@ impl CommandKind {
             Self::ResolveBlock { .. } => "resolve_block",
             Self::AcknowledgeBlock { .. } => "acknowledge_block",
             Self::DeadlineReached { .. } => "deadline_reached",
+            Self::Transfer(_) => "transfer",
             Self::ReleaseLock { .. } => "release_lock",
             Self::Finish { .. } => "finish",
         }
     }
+}
+
+/// One way to change who drives a workflow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transfer {
+    /// Offer it. A new offer replaces the old one.
+    Offer {
+        /// The name or subject as said; anybody when absent.
+        to: Option<String>,
+    },
+    /// Take the offer back.
+    Withdraw,
+    /// Refuse the offer.
+    Decline,
+    /// Take what is offered.
+    Accept,
+    /// Take it without an offer.
+    TakeOver {
+        /// Why.
+        reason_code: Option<ReasonCode>,
+    },
 }
 
 /// A value with what came along.
@@ -160,8 +184,10 @@ pub struct Facts<'a> {
     pub secrets: &'a [Secret],
     /// 32 random hexadecimal digits for sensitive values.
     pub salt: &'a str,
-    /// Open workflows of the caller, counted for a start.
+    /// Open workflows of the caller, counted where one more would be theirs.
     pub open_workflows: u32,
+    /// People of the tenant among whom the name of an offer is looked for.
+    pub people: &'a [Person],
     /// The orchestrator acknowledges inside the start commit.
     pub acknowledge_at_start: bool,
 }
@@ -173,6 +199,8 @@ pub struct LockFact {
     pub fence: u64,
     /// The workflow that holds it.
     pub workflow_id: Option<WorkflowId>,
+    /// Who drives that workflow, where the caller may know.
+    pub owner: Option<Person>,
 }
 
 /// A key of the store, never shown.

@@ -3,7 +3,8 @@
 //! Scope and sight are the engine's business (before the ledger is read, and before the state is told about); ownership
 //! and roles, state, locks and the policy are decided here, in this order. Not the owner's alone: `report_problem`, steps
 //! that ask for a role (theirs who have it), `resolve_block` (supervisors), `release_lock` (operators),
-//! `acknowledge_block` (who was told, operators), `deadline_reached` (the clock).
+//! `acknowledge_block` (who was told, operators), `deadline_reached` (the clock), `transfer` but for offering and
+//! withdrawing (whom it is offered to; for a take-over whoever the rules of silence, supervision or loss let).
 
 mod acknowledge;
 mod correct;
@@ -11,12 +12,14 @@ mod deadline;
 mod finish;
 mod guard;
 mod lock;
+mod people;
 mod problem;
 mod resolve;
 mod ripple;
 mod skip;
 mod start;
 mod submit;
+mod transfer;
 mod value;
 mod waits;
 
@@ -54,15 +57,15 @@ fn go_on(workflow: &Workflow, command: &Command, facts: &Facts<'_>) -> Result<Ve
         CommandKind::Start { .. } => Err(guard::wrong_state(workflow, command)),
         CommandKind::AcknowledgeOrchestration { fence } => Ok(acknowledge(workflow, *fence)),
         CommandKind::SubmitStep { step_id, value } => {
-            guard::performer(workflow, by, step_id, facts.policy)?;
+            people::performer(workflow, by, step_id, facts.policy)?;
             submit::decide(workflow, command, step_id, value, facts)
         }
         CommandKind::CorrectStep { step_id, value, reason_code } => {
-            guard::performer(workflow, by, step_id, facts.policy)?;
+            people::performer(workflow, by, step_id, facts.policy)?;
             correct::decide(workflow, command, step_id, value, reason_code.as_ref(), facts)
         }
         CommandKind::SkipStep { step_id, reason_code, note } => {
-            guard::skipper(workflow, by, step_id, facts.policy)?;
+            people::skipper(workflow, by, step_id, facts.policy)?;
             let request = skip::Skip { step_id, reason_code: reason_code.as_ref(), note };
             skip::decide(workflow, command, &request, facts)
         }
@@ -81,11 +84,12 @@ fn go_on(workflow: &Workflow, command: &Command, facts: &Facts<'_>) -> Result<Ve
         CommandKind::DeadlineReached { deadline_id } => {
             deadline::decide(workflow, command, deadline_id, facts)
         }
+        CommandKind::Transfer(transfer) => transfer::decide(workflow, command, transfer, facts),
         CommandKind::ReleaseLock { asset_id, reason } => {
             lock::decide(workflow, command, asset_id, reason, facts)
         }
         CommandKind::Finish { result, note, confirm_token } => {
-            guard::owner(workflow, by)?;
+            people::owner(workflow, by)?;
             let request = finish::Finish { result, note, confirm_token: confirm_token.as_deref() };
             finish::decide(workflow, command, &request, facts)
         }
@@ -106,6 +110,7 @@ fn begin(command: &Command, facts: &Facts<'_>) -> Result<Verdict, Rejection> {
         | CommandKind::ResolveBlock { .. }
         | CommandKind::AcknowledgeBlock { .. }
         | CommandKind::DeadlineReached { .. }
+        | CommandKind::Transfer(_)
         | CommandKind::ReleaseLock { .. }
         | CommandKind::Finish { .. } => Err(Rejection::not_found()),
     }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::errors::ErrorCode;
 use crate::locks::LockChange;
-use crate::models::{Actor, AssetId, StepId, Text, Timestamp, WorkflowId};
+use crate::models::{Actor, AssetId, Person, StepId, Text, Timestamp, WorkflowId};
 use crate::view::{Fault, Saying};
 
 use super::event::{EventBody, SensitiveValue};
@@ -170,6 +170,11 @@ pub enum Unrecorded {
     NeedsInput {
         /// The question.
         saying: Saying,
+    },
+    /// Several people are called so; a question.
+    WhichPerson {
+        /// Those who match, seen last first.
+        people: Vec<Person>,
     },
     /// Nothing to do: an acknowledgement that came late.
     Unchanged,

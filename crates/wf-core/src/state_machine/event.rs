@@ -108,6 +108,18 @@ pub struct Recording {
     /// How the read-back was confirmed, when one was asked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub confirmed_by: Option<ConfirmedBy>,
+    /// What was signed, where the step is a signature.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub signed: Option<Signature>,
+}
+
+/// What a signature is for: everything that is known after an event (module `signature`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signature {
+    /// The event up to which the history is signed.
+    pub seq: u64,
+    /// Digest of what is signed.
+    pub digest: Digest,
 }
 
 /// What happened, by kind.

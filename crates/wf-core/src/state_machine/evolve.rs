@@ -79,6 +79,7 @@ impl Born<'_> {
             withheld_inputs: Vec::new(),
             steps: std::collections::BTreeMap::new(),
             waits: std::collections::BTreeMap::new(),
+            performers: std::collections::BTreeSet::new(),
             blocks: Vec::new(),
             closed_blocks: Vec::new(),
             last_note: None,
@@ -195,6 +196,9 @@ fn record(w: &mut Workflow, event: &Event, recording: &Recording) {
         touch: touch(event),
     };
     w.steps.insert(recording.step_id.clone(), record);
+    if recording.signed.is_none() {
+        w.performers.insert(event.actor.clone());
+    }
     w.last_recorded = Some(recording.step_id.clone());
 }
 
@@ -209,6 +213,7 @@ fn skip(w: &mut Workflow, event: &Event, step_id: &StepId) {
         touch: touch(event),
     };
     w.steps.insert(step_id.clone(), record);
+    w.performers.insert(event.actor.clone());
     if w.last_recorded.as_ref() == Some(step_id) {
         w.last_recorded = None;
     }

@@ -161,6 +161,7 @@ mod tests {
                 warnings: Vec::new(),
                 note: Some("as I said".to_owned()),
                 confirmed_by: None,
+                signed: None,
             };
             told(&EventBody::StepRecorded(recording)).get("note").cloned()
         };

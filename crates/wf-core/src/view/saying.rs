@@ -19,35 +19,17 @@ pub enum Saying {
     Stand(Stand),
 }
 
-impl From<Fault> for Saying {
-    fn from(saying: Fault) -> Self {
-        Self::Fault(saying)
-    }
+macro_rules! said {
+    ($($kind:ident),+) => {$(
+        impl From<$kind> for Saying {
+            fn from(saying: $kind) -> Self {
+                Self::$kind(saying)
+            }
+        }
+    )+};
 }
 
-impl From<Rule> for Saying {
-    fn from(saying: Rule) -> Self {
-        Self::Rule(saying)
-    }
-}
-
-impl From<Ask> for Saying {
-    fn from(saying: Ask) -> Self {
-        Self::Ask(saying)
-    }
-}
-
-impl From<Done> for Saying {
-    fn from(saying: Done) -> Self {
-        Self::Done(saying)
-    }
-}
-
-impl From<Stand> for Saying {
-    fn from(saying: Stand) -> Self {
-        Self::Stand(saying)
-    }
-}
+said!(Fault, Rule, Ask, Done, Stand);
 
 /// What is wrong with a call, or with us.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +55,8 @@ pub enum Fault {
     },
     /// The block is not open.
     UnknownBlock,
+    /// Nobody is known by this name.
+    UnknownPerson,
     /// A bound was exceeded.
     LimitExceeded,
     /// A start without assets needs a key.
@@ -126,6 +110,44 @@ pub enum Rule {
     LockLost {
         /// The asset.
         asset: Text,
+        /// Another workflow has it.
+        taken: bool,
+        /// The name of who has it, if the caller may know.
+        holder: Option<String>,
+    },
+    /// Whoever worked on this may not do the step.
+    SecondPersonNeeded,
+    /// A wait is not over.
+    TooEarly {
+        /// When it is.
+        until: Timestamp,
+        /// Now.
+        now: Timestamp,
+    },
+    /// There is no offer.
+    NoOffer,
+    /// The offer is for somebody else.
+    OfferedToOther {
+        /// Their name, when one is known.
+        to: Option<String>,
+    },
+    /// The offer is for anybody, so nobody declines it.
+    OfferedToAll,
+    /// The caller drives the workflow already.
+    YoursAlready,
+    /// Whom it is offered to drives the workflow already.
+    TheirsAlready {
+        /// Their name, when one is known.
+        name: Option<String>,
+    },
+    /// The holder was active too lately to be relieved.
+    NotSilent {
+        /// Their name, when one is known.
+        owner: Option<String>,
+        /// When they may be relieved, if they stay silent.
+        from: Timestamp,
+        /// Now.
+        now: Timestamp,
     },
     /// The command does not apply now.
     WrongState {
@@ -212,6 +234,11 @@ pub enum Ask {
         /// Some decisions.
         decisions: Vec<Text>,
     },
+    /// Several people are called so.
+    WhichPerson {
+        /// Their names.
+        names: Vec<String>,
+    },
     /// Several match.
     Which {
         /// Some of them.
@@ -272,6 +299,30 @@ pub enum Done {
         /// How the steps are called.
         steps: Vec<Text>,
     },
+    /// Work is offered.
+    Offered {
+        /// What.
+        label: Text,
+        /// To whom.
+        to: Offeree,
+    },
+    /// An offer was taken back.
+    Withdrawn {
+        /// What.
+        label: Text,
+    },
+    /// An offer was declined.
+    OfferDeclined {
+        /// What.
+        label: Text,
+        /// Who keeps it, when a name is known.
+        owner: Option<String>,
+    },
+    /// Work is the caller's now.
+    TakenOver {
+        /// What.
+        label: Text,
+    },
     /// An operator freed an asset.
     Released,
     /// A value would be recorded.
@@ -288,6 +339,26 @@ pub enum Done {
     },
 }
 
+/// To whom work is offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Offeree {
+    /// To anybody.
+    Anybody,
+    /// To somebody; their name, when one is known. An id is never spoken.
+    One(Option<String>),
+}
+
+/// Who said that they know of a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Acknowledger {
+    /// One who was told, by the name that the configuration routes.
+    Told(String),
+    /// A person with a name.
+    Named(String),
+    /// An operator.
+    Operator,
+}
+
 /// How things stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stand {
@@ -299,6 +370,19 @@ pub enum Stand {
         phase: Phase,
         /// How it ended, when completed.
         result: Option<Text>,
+    },
+    /// Work is stopped, and somebody was told.
+    Stopped {
+        /// What.
+        label: Text,
+        /// Who was told last, by the name that the configuration routes.
+        told: String,
+        /// When.
+        at: Timestamp,
+        /// Until when they have to respond, while nobody has.
+        until: Option<Timestamp>,
+        /// Who said that they know, and when.
+        acknowledged: Option<(Acknowledger, Timestamp)>,
     },
     /// Nothing is open.
     NothingOpen,

@@ -12,7 +12,9 @@ use crate::state_machine::{Confirmation, Outcome, Rejection};
 
 use super::{Saying, Words};
 
-pub use work::{Candidate, candidates, completed, history, is_recent, needs, next_key, workflow};
+pub use work::{
+    Candidate, candidates, completed, history, is_recent, needs, next_key, people, workflow,
+};
 
 /// What every result is built with.
 #[derive(Debug, Clone, Copy)]

@@ -74,6 +74,17 @@ impl<'a> Words<'a> {
         at.clock_time(self.zone)
     }
 
+    /// Day and time, as far as the day is not today's: after days a time alone says nothing.
+    pub(crate) fn moment(&self, at: Timestamp, now: Timestamp) -> String {
+        let time = self.time(at);
+        match at.days_after(now, self.zone) {
+            0 => time,
+            1 => format!("tomorrow at {time}"),
+            -1 => format!("yesterday at {time}"),
+            _ => format!("{} at {time}", at.day_and_month(self.zone)),
+        }
+    }
+
     fn list(&self, options: &[Text], last: &str) -> String {
         let said: Vec<&str> = options.iter().take(OPTIONS_MAX).map(|o| self.text(o)).collect();
         match said.as_slice() {

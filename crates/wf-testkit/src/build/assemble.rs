@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use wf_core::models::{Cause, Touch, Workflow};
+use wf_core::models::{Cause, DeadlineAbout, OpenDeadline, Touch, Workflow};
 use wf_core::ports::{Commit, Deadline, DeadlineChange, LedgerKey, LedgerRow, Message};
 use wf_core::state_machine::Event;
 use wf_idempotency::{LedgerEntry, canonical_string, sha256_hex};
@@ -40,6 +40,7 @@ impl CommitBuilder {
             events,
             replaces: self.replaces,
             locks: self.locks,
+            seen: self.seen,
             outbox,
             deadlines,
             next: self.next,
@@ -118,7 +119,9 @@ impl CommitBuilder {
         for (n, (about, fire_at)) in self.due.iter().enumerate() {
             let event = events.get(*about).expect("the event that sets it");
             let id = format!("{}/{}/{n}", event.workflow_id, event.seq);
-            self.next.deadlines.insert(id.clone(), *fire_at);
+            let about =
+                DeadlineAbout::Workflow { name: "due".to_owned(), notify: "duty".to_owned() };
+            self.next.deadlines.insert(id.clone(), OpenDeadline { fire_at: *fire_at, about });
             changes.push(DeadlineChange::Set(Deadline { id, fire_at: *fire_at }));
         }
         changes

@@ -1,12 +1,13 @@
 //! Builds one commit: the next state, its events, and all that goes with them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 use wf_core::locks::LockChange;
 use wf_core::models::{
-    Actor, AssetId, Block, BlockId, Cause, Digest, HeldAsset, Phase, Reading, ReasonCode, ResultId,
-    Severity, StepRecord, StepStatus, TenantId, Text, Timestamp, Touch, Workflow, WorkflowId,
+    Actor, AssetId, Block, BlockId, Cause, Digest, HeldAsset, Person, Phase, Reading, ReasonCode,
+    ResultId, Severity, StepRecord, StepStatus, TenantId, Text, Timestamp, Touch, Workflow,
+    WorkflowId,
 };
 use wf_core::policy::Effect;
 use wf_core::ports::LedgerRow;
@@ -32,6 +33,7 @@ pub struct CommitBuilder {
     pub(super) expires_at_ms: Option<i64>,
     pub(super) replaces: Option<LedgerRow>,
     pub(super) locks: Vec<LockChange>,
+    pub(super) seen: Option<Person>,
     pub(super) recipients: Vec<(usize, String, Value)>,
     pub(super) due: Vec<(usize, Timestamp)>,
     pub(super) cleared: Vec<String>,
@@ -62,6 +64,7 @@ impl CommitBuilder {
             withheld_inputs: Vec::new(),
             steps: BTreeMap::new(),
             waits: BTreeMap::new(),
+            performers: BTreeSet::new(),
             blocks: Vec::new(),
             closed_blocks: Vec::new(),
             last_note: None,
@@ -115,6 +118,7 @@ impl CommitBuilder {
             expires_at_ms: None,
             replaces: None,
             locks: Vec::new(),
+            seen: None,
             recipients: Vec::new(),
             due: Vec::new(),
             cleared: Vec::new(),
@@ -240,6 +244,7 @@ impl CommitBuilder {
         };
         self.next.steps.insert(step_id.clone(), record);
         self.next.last_recorded = Some(step_id.clone());
+        self.next.performers.insert(self.actor.clone());
         self.event(EventBody::StepRecorded(Recording {
             step_id,
             attempt,
@@ -250,6 +255,7 @@ impl CommitBuilder {
             warnings: Vec::new(),
             note: None,
             confirmed_by: None,
+            signed: None,
         }))
     }
 

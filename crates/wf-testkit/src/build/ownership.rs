@@ -8,6 +8,13 @@ use super::commit::CommitBuilder;
 use super::person;
 
 impl CommitBuilder {
+    /// Tells the store of a person by this name.
+    #[must_use]
+    pub fn seen(mut self, actor: &Actor, name: Option<&str>) -> Self {
+        self.seen = Some(Person { id: actor.clone(), name: name.map(str::to_owned) });
+        self
+    }
+
     /// Offers the workflow to somebody, or to anybody.
     #[must_use]
     pub fn offer(mut self, to: Option<&Actor>) -> Self {

@@ -44,6 +44,7 @@ pub(super) fn start_with_everything(n: u32, fence: u64) -> CommitBuilder {
         .acquire(&build::asset("PUMP-7"), fence)
         .acquire(&build::asset("GAUGE:3"), fence)
         .record("pressure", "4.20")
+        .seen(&ann(), Some("Ann"))
         .message("maintenance-lead")
         .message("log")
         .deadline(at(3_600_000))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use wf_core::locks::LockRow;
-use wf_core::models::{AssetId, Phase, TenantId, Workflow, WorkflowId};
+use wf_core::models::{AssetId, Person, Phase, TenantId, Workflow, WorkflowId};
 use wf_core::ports::{
     Claim, ClaimedDeadline, Commit, CommitError, Conflict, Cursor, Deadline, LeaseToken, LedgerKey,
     LedgerRow, ListQuery, LoadQuery, OutboxQuery, OutboxRow, Page, ReadError, Snapshot,
@@ -14,6 +14,7 @@ use wf_core::ports::{
 };
 use wf_core::state_machine::Event;
 
+use super::cast::{other_plant, plant};
 use super::{Violation, check, check_eq};
 use crate::build::at;
 
@@ -204,6 +205,8 @@ pub(super) struct World {
     pub(super) locks: Vec<LockRow>,
     /// Ledger rows under the keys that were asked for.
     pub(super) ledger: Vec<Option<LedgerRow>>,
+    /// People of the tenants of the clauses, named last first.
+    pub(super) people: Vec<Person>,
     /// Outbox rows, by id.
     pub(super) outbox: Vec<OutboxRow>,
     /// Deadlines, by workflow and id.
@@ -229,8 +232,11 @@ impl World {
         };
         let mut deadlines: Vec<Due> = all_deadlines(store).await?.into_iter().map(due).collect();
         deadlines.sort_by(|a, b| (&a.0, &a.1, &a.2).cmp(&(&b.0, &b.1, &b.2)));
+        let mut people = store.people(&plant(), MANY).await?;
+        people.extend(store.people(&other_plant(), MANY).await?);
         Ok(Self {
             workflows,
+            people,
             events: histories,
             locks: all_locks(store, None, MANY).await?,
             ledger: rows,

@@ -52,9 +52,11 @@ macro_rules! storage_contract {
             s06_open_count_follows_ownership
             s06_offered_to_follows_offers
             s06_blocked_are_longest_first
+            s06_people_have_their_newest_name
             s06_last_completed_is_the_newest
             s07_same_names_do_not_meet
             s07_nothing_is_found_elsewhere
+            s07_people_stay_in_their_tenant
             s07_lists_show_their_own
             s07_lease_is_of_one_tenant
             s07_ends_stay_in_their_tenant
@@ -83,6 +85,8 @@ macro_rules! storage_contract {
             s10_lease_from_the_future_is_over
             s10_one_of_many_claimers_gets_a_stream
             s10_deadlines_come_earliest_first
+            s10_deadlines_of_a_workflow_keep_their_order
+            s10_next_deadline_is_told
             s10_deadline_reappears_after_lease
             s10_late_deadline_settle_is_refused
             s10_settled_deadline_is_gone

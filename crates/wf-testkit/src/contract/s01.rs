@@ -34,6 +34,8 @@ pub async fn s01_commit_writes_every_part(fixture: &dyn ContractFixture) -> Verd
         check_eq!(row.holder, Some(holder.clone()), "the holder");
     }
 
+    check_eq!(world.people, Vec::from_iter(commit.seen.clone()), "who caused it");
+
     let mut messages = commit.outbox.clone();
     messages.sort_by(|a, b| a.id.cmp(&b.id));
     let stored: Vec<_> = world.outbox.iter().map(|row| row.message.clone()).collect();

@@ -1,6 +1,6 @@
 //! S6: a commit is read by whoever was told of it; "open of", "blocked" and "offered to" are strongly consistent.
 
-use wf_core::models::{Phase, Workflow};
+use wf_core::models::{Person, Phase, Workflow};
 use wf_core::ports::{Commit, Recent, Snapshot};
 
 use super::cast::{ann, bob, plant, start, start_by, start_with_everything, step_after, wf};
@@ -196,6 +196,30 @@ pub async fn s06_blocked_are_longest_first(fixture: &dyn ContractFixture) -> Ver
     check_eq!(ids(&blocked(10).await?), ["wf-0001", "wf-0002"], "after a resolve");
     sent(&store, step_after(&first, 60).complete()).await?;
     check_eq!(blocked(10).await?, vec![second.next], "after an end");
+    Ok(())
+}
+
+/// People that commits name: once each, by their newest name, named last first, with a limit.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s06_people_have_their_newest_name(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    let people = async |limit| {
+        let found = store.people(&plant(), limit).await?;
+        let said = |p: Person| format!("{} {}", p.id, p.name.as_deref().unwrap_or("-"));
+        Ok::<_, Violation>(found.into_iter().map(said).collect::<Vec<_>>())
+    };
+    check_eq!(people(10).await?, [""; 0], "before anybody came");
+    let first = sent(&store, start(1).seen(&ann(), Some("Ann"))).await?;
+    let second = sent(&store, start_by(2, &bob()).seen(&bob(), None)).await?;
+    check_eq!(people(10).await?, ["user:bob -", "user:ann Ann"], "two, the last one first");
+    // A commit that names nobody changes nothing.
+    let first = sent(&store, step_after(&first, 600)).await?;
+    check_eq!(people(1).await?, ["user:bob -"], "the last one");
+    sent(&store, step_after(&first, 600).seen(&ann(), Some("Ann Ártaud"))).await?;
+    sent(&store, step_after(&second, 600).seen(&bob(), Some("Bob"))).await?;
+    check_eq!(people(10).await?, ["user:ann Ann Ártaud", "user:bob Bob"], "by their new names");
     Ok(())
 }
 

@@ -41,6 +41,23 @@ pub async fn s07_same_names_do_not_meet(fixture: &dyn ContractFixture) -> Verdic
     Ok(())
 }
 
+/// People of one tenant are unknown in another.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s07_people_stay_in_their_tenant(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    sent(&store, start_in(&plant(), 1).seen(&ann(), Some("Ann"))).await?;
+    check_eq!(store.people(&other_plant(), MANY).await?, [], "people of the other tenant");
+    sent(&store, start_in(&other_plant(), 2).seen(&ann(), Some("Another Ann"))).await?;
+    for (tenant, name) in [(plant(), "Ann"), (other_plant(), "Another Ann")] {
+        let people = store.people(&tenant, MANY).await?;
+        let names: Vec<_> = people.iter().filter_map(|p| p.name.as_deref()).collect();
+        check_eq!(names, [name], "people of {tenant}");
+    }
+    Ok(())
+}
+
 /// Nothing of one tenant is found by asking in another.
 ///
 /// # Errors

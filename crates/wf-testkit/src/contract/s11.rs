@@ -1,11 +1,13 @@
 //! S11: events of one workflow are gapless and immutable.
 
 use serde_json::{Map, json};
-use wf_core::models::{Actor, BlockId, Digest, Reading, ReasonCode, Severity, Text};
+use wf_core::models::{
+    Actor, BlockId, Digest, Reading, ReasonCode, Recipient, Severity, StartDeadline, Text,
+};
 use wf_core::policy::Effect;
 use wf_core::ports::Conflict;
 use wf_core::state_machine::event::ConfirmedBy;
-use wf_core::state_machine::{EventBody, Recording, SensitiveValue};
+use wf_core::state_machine::{EventBody, Recording, SensitiveValue, Signature};
 
 use super::cast::{ann, bob, plant, start, step_after, wf};
 use super::look::{self, MANY};
@@ -89,6 +91,7 @@ fn withheld() -> EventBody {
         warnings: Vec::new(),
         note: None,
         confirmed_by: None,
+        signed: None,
     })
 }
 
@@ -113,6 +116,7 @@ fn bodies() -> Vec<EventBody> {
             warnings: vec![Text::One(odd.to_owned())],
             note: Some(odd.to_owned()),
             confirmed_by: Some(ConfirmedBy::Token),
+            signed: Some(Signature { seq: 8, digest: Digest::of(b"signed") }),
         }),
         EventBody::WorkflowBlocked {
             block_id: BlockId::of_seq(9),
@@ -122,6 +126,8 @@ fn bodies() -> Vec<EventBody> {
             summary: Some(String::new()),
             severity: Severity::Low,
             escalated_to: Some("maintenance-lead".to_owned()),
+            respond_within_ms: Some(900_000),
+            then: vec![Recipient::last(odd)],
         },
         EventBody::BlockResolved {
             block_id: BlockId::of_seq(9),
@@ -145,6 +151,11 @@ fn bodies() -> Vec<EventBody> {
             inputs: Map::from_iter([("b".to_owned(), json!(1)), ("a".to_owned(), json!([{}]))]),
             sensitive_inputs: Map::from_iter([("pin".to_owned(), json!("digest"))]),
             owner: person(&bob()),
+            deadlines: vec![StartDeadline {
+                id: odd.to_owned(),
+                after_ms: 1,
+                notify: odd.to_owned(),
+            }],
         },
     ]
 }

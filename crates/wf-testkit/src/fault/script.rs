@@ -24,6 +24,8 @@ pub enum Call {
     OfferedTo,
     /// `blocked`
     Blocked,
+    /// `people`
+    People,
     /// `last_completed`
     LastCompleted,
     /// `list`
@@ -44,6 +46,8 @@ pub enum Call {
     ReviveOutbox,
     /// `claim_deadlines`
     ClaimDeadlines,
+    /// `next_deadline`
+    NextDeadline,
     /// `settle_deadline`
     SettleDeadline,
     /// `sweep`

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use wf_core::locks::LockRow;
-use wf_core::models::{Actor, Digest, TenantId, Timestamp, Workflow, WorkflowId};
+use wf_core::models::{Actor, Digest, Person, TenantId, Timestamp, Workflow, WorkflowId};
 use wf_core::policy::Definition;
 use wf_core::ports::{
     Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError, ListQuery,
-    LoadQuery, OutboxQuery, OutboxRow, Page, ReadError, Recent, SettleError, Settlement, Snapshot,
-    StorageBackendPort, StoreIdentity, Swept,
+    LoadQuery, NextDeadline, OutboxQuery, OutboxRow, Page, ReadError, Recent, SettleError,
+    Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
 };
 use wf_core::state_machine::Event;
 
@@ -242,6 +242,10 @@ impl StorageBackendPort for FaultStore {
         self.through(Call::OfferedTo, self.inner.offered_to(tenant, actor, limit)).await
     }
 
+    async fn people(&self, tenant: &TenantId, limit: u32) -> Result<Vec<Person>, ReadError> {
+        self.through(Call::People, self.inner.people(tenant, limit)).await
+    }
+
     async fn blocked(&self, tenant: &TenantId, limit: u32) -> Result<Vec<Workflow>, ReadError> {
         self.through(Call::Blocked, self.inner.blocked(tenant, limit)).await
     }
@@ -293,6 +297,14 @@ impl StorageBackendPort for FaultStore {
 
     async fn claim_deadlines(&self, claim: &Claim) -> Result<Vec<ClaimedDeadline>, ReadError> {
         self.through(Call::ClaimDeadlines, self.inner.claim_deadlines(claim)).await
+    }
+
+    async fn next_deadline(
+        &self,
+        now: Timestamp,
+        lease_ms: i64,
+    ) -> Result<NextDeadline, ReadError> {
+        self.through(Call::NextDeadline, self.inner.next_deadline(now, lease_ms)).await
     }
 
     async fn settle_deadline(&self, claimed: &ClaimedDeadline) -> Result<(), SettleError> {

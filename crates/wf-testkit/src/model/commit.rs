@@ -88,6 +88,10 @@ impl State {
                 }
             }
         }
+        if let Some(person) = commit.seen {
+            let named = (person.name, commit.next.updated_at);
+            self.people.insert((key.0.clone(), person.id), named);
+        }
         for message in commit.outbox {
             let status = OutboxStatus {
                 state: OutboxState::Pending,

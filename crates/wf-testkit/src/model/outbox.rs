@@ -2,8 +2,8 @@
 
 use wf_core::models::Timestamp;
 use wf_core::ports::{
-    Claim, ClaimedDeadline, ClaimedStream, OutboxRow, OutboxState, SettleError, Settled,
-    Settlement, Swept,
+    Claim, ClaimedDeadline, ClaimedStream, Deadline, LeaseToken, OutboxRow, OutboxState,
+    SettleError, Settled, Settlement, Swept,
 };
 
 use super::state::{StreamKey, rows};
@@ -100,11 +100,30 @@ impl State {
         true
     }
 
+    pub(crate) fn next_deadline(&self, now: Timestamp, lease_ms: i64) -> Option<Timestamp> {
+        let claim = Claim { now, lease_ms, token: LeaseToken(String::new()), limit: 0 };
+        let at = |(key, due): (&StreamKey, &Deadline)| {
+            let hidden = self.hidden_until(key, &claim).filter(|_| due.fire_at <= now);
+            hidden.unwrap_or(due.fire_at)
+        };
+        self.deadlines.iter().map(at).min()
+    }
+
+    /// Until when a live lease hides a deadline: its own, or that of an earlier one of the same workflow.
+    fn hidden_until(&self, key: &StreamKey, claim: &Claim) -> Option<Timestamp> {
+        let due = self.deadlines.get(key)?;
+        let not_later = self.deadlines.iter().filter(|(other, earlier)| {
+            (&other.0, &other.1) == (&key.0, &key.1)
+                && (earlier.fire_at, &other.2) <= (due.fire_at, &key.2)
+        });
+        let leases = not_later.filter_map(|(other, _)| self.deadline_leases.get(other));
+        leases.filter(|lease| lease.is_live(claim)).map(|lease| lease.expires_at).max()
+    }
+
     pub(crate) fn claim_deadlines(&mut self, claim: &Claim) -> Vec<ClaimedDeadline> {
         let mut due: Vec<_> = self.deadlines.iter().collect();
         due.retain(|(key, deadline)| {
-            let lease = self.deadline_leases.get(*key);
-            deadline.fire_at <= claim.now && !lease.is_some_and(|lease| lease.is_live(claim))
+            deadline.fire_at <= claim.now && self.hidden_until(key, claim).is_none()
         });
         due.sort_by_key(|(key, deadline)| (deadline.fire_at, *key));
         let claimed: Vec<_> = due

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use wf_core::locks::LockRow;
-use wf_core::models::{Actor, AssetId, Phase, TenantId, Workflow, WorkflowId};
+use wf_core::models::{Actor, AssetId, Person, Phase, TenantId, Workflow, WorkflowId};
 use wf_core::ports::{
     Cursor, ListQuery, LoadQuery, OutboxQuery, OutboxRow, Page, Recent, Snapshot,
 };
@@ -74,6 +74,17 @@ impl State {
         }
         offered.sort_by_key(|(at, w)| (*at, &w.id));
         offered.into_iter().take(rows(limit)).map(|(_, w)| w.clone()).collect()
+    }
+
+    pub(crate) fn people(&self, tenant: &TenantId, limit: u32) -> Vec<Person> {
+        let of_tenant = self.people.iter().filter(|((of, _), _)| of == tenant);
+        let mut found: Vec<_> = of_tenant.map(|((_, id), (name, at))| (at, id, name)).collect();
+        found.sort_by_key(|(at, id, _)| Reverse((**at, id.to_string())));
+        let person = |(_, id, name): (_, &Actor, &Option<String>)| Person {
+            id: id.clone(),
+            name: name.clone(),
+        };
+        found.into_iter().take(rows(limit)).map(person).collect()
     }
 
     pub(crate) fn blocked(&self, tenant: &TenantId, limit: u32) -> Vec<Workflow> {

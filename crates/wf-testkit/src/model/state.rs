@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use wf_core::locks::LockRow;
-use wf_core::models::{AssetId, Digest, ProcedureId, TenantId, Timestamp, Workflow, WorkflowId};
+use wf_core::models::{
+    Actor, AssetId, Digest, ProcedureId, TenantId, Timestamp, Workflow, WorkflowId,
+};
 use wf_core::policy::Definition;
 use wf_core::ports::{
     Claim, Deadline, DefinitionError, LeaseToken, LedgerKey, LedgerRow, OutboxRow, StoreIdentity,
@@ -51,6 +53,8 @@ pub(crate) struct State {
     pub(crate) events: BTreeMap<WorkflowKey, Vec<Event>>,
     pub(crate) ledger: BTreeMap<LedgerKey, LedgerRow>,
     pub(crate) locks: BTreeMap<(TenantId, AssetId), LockRow>,
+    /// Names, and when they were told last.
+    pub(crate) people: BTreeMap<(TenantId, Actor), (Option<String>, Timestamp)>,
     /// By message id.
     pub(crate) outbox: BTreeMap<String, Queued>,
     pub(crate) stream_leases: BTreeMap<StreamKey, Lease>,
@@ -76,6 +80,7 @@ impl State {
             events: BTreeMap::new(),
             ledger: BTreeMap::new(),
             locks: BTreeMap::new(),
+            people: BTreeMap::new(),
             outbox: BTreeMap::new(),
             stream_leases: BTreeMap::new(),
             deadlines: BTreeMap::new(),

@@ -82,6 +82,8 @@ impl MutantStore {
             commit.locks.clear();
         } else if self.is(Mutation::AssertIgnored) {
             commit.locks.retain(|change| !matches!(change, LockChange::Assert { .. }));
+        } else if self.is(Mutation::PeopleForgotten) {
+            commit.seen = None;
         } else if self.is(Mutation::TakeForgotten) {
             commit.locks.retain(|change| !matches!(change, LockChange::Take { .. }));
         } else if self.is(Mutation::TakeNeedsFree) {

@@ -69,6 +69,12 @@ pub enum Mutation {
     TakeForgotten,
     /// An asset is taken whoever holds it.
     TakeFromAnybody,
+    /// People that commits name are forgotten.
+    PeopleForgotten,
+    /// People come named first first.
+    PeopleOldestFirst,
+    /// People of all tenants are found.
+    PeopleLeakTenants,
     /// The ledger row is written first and the rest somewhat later.
     HalfAtATime,
     /// Events are written somewhat later than the rest.
@@ -311,6 +317,12 @@ pub const MUTATIONS: &[(Mutation, &[&str])] = &[
             "s12_too_large_message",
         ],
     ),
+    (
+        Mutation::PeopleForgotten,
+        &["s06_people_have_their_newest_name", "s01_commit_writes_every_part"],
+    ),
+    (Mutation::PeopleOldestFirst, &["s06_people_have_their_newest_name"]),
+    (Mutation::PeopleLeakTenants, &["s07_people_stay_in_their_tenant"]),
     (Mutation::TakeNeedsFree, &["s04_take_moves_what_is_held"]),
     (
         Mutation::TakeForgotten,

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use wf_core::models::Timestamp;
 use wf_core::ports::{
-    Claim, ClaimedDeadline, ClaimedStream, OutboxState, ReadError, SettleError, Settled,
-    Settlement, StorageBackendPort, Swept,
+    Claim, ClaimedDeadline, ClaimedStream, NextDeadline, OutboxState, ReadError, SettleError,
+    Settled, Settlement, StorageBackendPort, Swept,
 };
 
 use super::{MutantStore, Mutation};
-use crate::model::{State, StreamKey, stream_of};
+use crate::model::{Lease, State, StreamKey, stream_of};
 
 const DECADE_MS: i64 = 10 * 365 * 24 * 3_600_000;
 
@@ -154,13 +154,41 @@ impl MutantStore {
         if self.is(Mutation::DeadlinesLatestFirst) {
             read.limit = u32::MAX;
         }
+        let kept = self
+            .is(Mutation::DeadlinesOvertake)
+            .then(|| std::mem::take(&mut self.model().lock().deadline_leases));
         let mut claimed = self.faulty().claim_deadlines(&read).await?;
+        if let Some(kept) = kept {
+            claimed.retain(|one| kept.get(&deadline_key(one)).is_none_or(|l| !l.is_live(claim)));
+            let mut state = self.model().lock();
+            for (key, lease) in kept {
+                state.deadline_leases.insert(key, lease);
+            }
+            for one in &claimed {
+                state.deadline_leases.insert(deadline_key(one), Lease::of(claim));
+            }
+        }
         claimed.retain(|one| !hidden.contains(&deadline_key(one)));
         if self.is(Mutation::DeadlinesLatestFirst) {
             claimed.reverse();
             claimed.truncate(usize::try_from(claim.limit).unwrap_or(usize::MAX));
         }
         Ok(claimed)
+    }
+
+    pub(super) async fn mutant_next_deadline(
+        &self,
+        now: Timestamp,
+        lease_ms: i64,
+    ) -> Result<NextDeadline, ReadError> {
+        if self.is(Mutation::NextIgnoresLeases) {
+            self.model().lock().deadline_leases.clear();
+        }
+        let mut next = self.faulty().next_deadline(now, lease_ms).await?;
+        if self.is(Mutation::NextOnlyWhenDue) {
+            next.at = next.at.filter(|at| *at <= now);
+        }
+        Ok(next)
     }
 
     pub(super) async fn mutant_settle_deadline(

@@ -1,7 +1,7 @@
 //! Broken reads and definitions.
 
 use wf_core::locks::LockRow;
-use wf_core::models::{Actor, TenantId, Workflow};
+use wf_core::models::{Actor, Person, TenantId, Workflow};
 use wf_core::policy::Definition;
 use wf_core::ports::{
     Cursor, DefinitionError, ListQuery, LoadQuery, OutboxQuery, OutboxRow, Page, ReadError, Recent,
@@ -64,6 +64,24 @@ impl MutantStore {
             return Ok(all.collect());
         }
         self.faulty().open_of(tenant, actor, limit).await
+    }
+
+    pub(super) async fn mutant_people(
+        &self,
+        tenant: &TenantId,
+        limit: u32,
+    ) -> Result<Vec<Person>, ReadError> {
+        if self.is(Mutation::PeopleOldestFirst) {
+            let all = self.faulty().people(tenant, u32::MAX).await?;
+            return Ok(backwards(all, limit));
+        }
+        if self.is(Mutation::PeopleLeakTenants) {
+            let state = self.model().lock();
+            let tenants: std::collections::BTreeSet<_> =
+                state.people.keys().map(|(tenant, _)| tenant.clone()).collect();
+            return Ok(tenants.iter().flat_map(|one| state.people(one, limit)).collect());
+        }
+        self.faulty().people(tenant, limit).await
     }
 
     pub(super) async fn mutant_offered_to(
@@ -190,7 +208,7 @@ fn count<'a>(workflows: impl Iterator<Item = &'a Workflow>) -> u32 {
     u32::try_from(workflows.count()).unwrap_or(u32::MAX)
 }
 
-fn backwards(mut all: Vec<Workflow>, limit: u32) -> Vec<Workflow> {
+fn backwards<T>(mut all: Vec<T>, limit: u32) -> Vec<T> {
     all.reverse();
     all.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     all

@@ -177,6 +177,11 @@ impl Runner<'_> {
                 builder = builder.deadline(at(self.now_ms + ms));
             }
         }
+        if extras.messages == 1 {
+            let who = u8::try_from(self.now_ms % 3).unwrap_or_default();
+            let name = format!("name {}", self.now_ms % 5);
+            builder = builder.seen(&actor(who), extras.clear.then_some(name.as_str()));
+        }
         if extras.expires {
             builder = builder.expires_at(at(self.now_ms + 2_500));
         }

@@ -79,6 +79,9 @@ impl Runner<'_> {
 
     async fn look_at_people(&self, tenant: &TenantId, limit: u32) -> Same {
         let (model, store) = (self.model, self.store);
+        for most in [limit, 1_000] {
+            same(&model.people(tenant, most).await, &store.people(tenant, most).await)?;
+        }
         for actor in actors() {
             for most in [limit, 1_000] {
                 let answers = (

@@ -4,8 +4,8 @@ use std::fmt::Debug;
 
 use wf_core::models::{TenantId, Workflow, WorkflowId};
 use wf_core::ports::{
-    Claim, ClaimedDeadline, ClaimedStream, Commit, LeaseToken, LoadQuery, ReadError, SettleError,
-    Settled, Settlement, StorageBackendPort, Swept,
+    Claim, ClaimedDeadline, ClaimedStream, Commit, LeaseToken, LoadQuery, NextDeadline, ReadError,
+    SettleError, Settled, Settlement, StorageBackendPort, Swept,
 };
 
 use super::answer::{self, Answer, Class, said};

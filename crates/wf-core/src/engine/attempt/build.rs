@@ -90,6 +90,7 @@ impl Attempting<'_> {
                 ledger: row,
                 replaces: None,
                 locks,
+                seen: self.engine.known.news(self.principal),
                 outbox,
                 deadlines,
             },
@@ -106,6 +107,9 @@ impl Attempting<'_> {
         commit.replaces = replaces;
         match self.engine.commit(&commit).await? {
             Committed::Done => {
+                if let Some(person) = &commit.seen {
+                    self.engine.known.add(&commit.next.tenant, person);
+                }
                 self.engine.parts.orchestrator.committed(&commit.next).await;
                 Ok(answered(reply))
             }

@@ -1,13 +1,13 @@
-//! Guards that several commands share: ownership, phase, locks, steps and reasons.
+//! Guards that several commands share: phase, locks, steps and reasons. Who may is in `people`.
 
 use serde_json::{Value, json};
 
 use crate::errors::ErrorCode;
-use crate::limits::{DEADLINES_MAX, ESCALATION_MAX};
+use crate::limits::{DEADLINES_MAX, ESCALATION_MAX, OPEN_WORKFLOWS_MAX};
 use crate::locks::LockChange;
 use crate::models::{
-    Actor, Block, BlockId, HeldAsset, Phase, Principal, ReasonCode, Recipient, StepId, StepRecord,
-    StepStatus, Text, Workflow,
+    Actor, Block, BlockId, HeldAsset, Phase, ReasonCode, Recipient, StepId, StepRecord, StepStatus,
+    Text, Workflow,
 };
 use crate::policy::{Choice, DomainPolicyPort, Plan, PlannedStep};
 use crate::view::{Fault, Rule, shape};
@@ -18,56 +18,6 @@ use super::super::event::EventBody;
 
 /// How many options speech names.
 const SPOKEN_OPTIONS_MAX: usize = 3;
-
-/// The caller drives the workflow, or supervises.
-pub(super) fn owner(workflow: &Workflow, by: &Principal) -> Result<(), Rejection> {
-    if workflow.owner.id == by.actor || by.scopes.supervise {
-        return Ok(());
-    }
-    let owner = workflow.owner.name.clone();
-    Err(Rejection::new(
-        ErrorCode::NotAllowed,
-        "another person drives this workflow",
-        Rule::NotOwner { owner },
-    )
-    .with("owner", shape::person(&workflow.owner)))
-}
-
-/// The caller may do this step: whoever has the role that it asks for, and nobody else, not even the owner; without a
-/// role, who drives the workflow.
-pub(super) fn performer(
-    workflow: &Workflow,
-    by: &Principal,
-    step_id: &StepId,
-    policy: &dyn DomainPolicyPort,
-) -> Result<(), Rejection> {
-    let Some(role) = role(workflow, step_id, policy) else { return owner(workflow, by) };
-    if by.roles.contains(&role) {
-        return Ok(());
-    }
-    Err(Rejection::new(
-        ErrorCode::NotAllowed,
-        format!("the step is for the role {role}"),
-        Rule::RoleNeeded { role: role.clone() },
-    )
-    .with("role", role))
-}
-
-/// The caller may leave this step out, as far as people are concerned: whoever drives the workflow or could do the step.
-pub(super) fn skipper(
-    workflow: &Workflow,
-    by: &Principal,
-    step_id: &StepId,
-    policy: &dyn DomainPolicyPort,
-) -> Result<(), Rejection> {
-    let own = owner(workflow, by);
-    let has_role = || role(workflow, step_id, policy).is_some_and(|role| by.roles.contains(&role));
-    if own.is_err() && has_role() { Ok(()) } else { own }
-}
-
-fn role(workflow: &Workflow, step_id: &StepId, policy: &dyn DomainPolicyPort) -> Option<String> {
-    policy.describe(workflow, step_id).and_then(|step| step.role)
-}
 
 /// The command does not apply in this phase.
 pub(super) fn wrong_state(workflow: &Workflow, command: &Command) -> Rejection {
@@ -83,11 +33,20 @@ pub(super) fn wrong_state(workflow: &Workflow, command: &Command) -> Rejection {
 /// Commands that apply in a phase, by the names callers know.
 fn allowed(phase: Phase) -> Value {
     match phase {
-        Phase::Created => json!(["submit_step", "skip_step", "report_problem", "finish"]),
-        Phase::Running => {
-            json!(["submit_step", "correct_step", "skip_step", "report_problem", "finish"])
+        Phase::Created => {
+            json!(["submit_step", "skip_step", "report_problem", "transfer", "finish"])
         }
-        Phase::Blocked => json!(["resolve_block", "correct_step", "report_problem", "finish"]),
+        Phase::Running => json!([
+            "submit_step",
+            "correct_step",
+            "skip_step",
+            "report_problem",
+            "transfer",
+            "finish"
+        ]),
+        Phase::Blocked => {
+            json!(["resolve_block", "correct_step", "report_problem", "transfer", "finish"])
+        }
         Phase::Completed => json!([]),
     }
 }
@@ -108,18 +67,44 @@ pub(super) fn held(
     asset: &HeldAsset,
     facts: &Facts<'_>,
 ) -> Result<(), Rejection> {
-    let held = facts.locks.get(&asset.id).is_some_and(|lock| {
+    if is_held(workflow, asset, facts) {
+        return Ok(());
+    }
+    let lock = facts.locks.get(&asset.id);
+    let other = lock.filter(|lock| lock.workflow_id.as_ref().is_some_and(|id| *id != workflow.id));
+    let holder = other.and_then(|lock| lock.owner.as_ref());
+    let said = holder.and_then(|person| person.name.clone());
+    let rejection = Rejection::new(
+        ErrorCode::LockLost,
+        "this workflow no longer holds its asset; while that is free its owner may take_over, else only end it",
+        Rule::LockLost { asset: asset.say.clone(), taken: other.is_some(), holder: said },
+    )
+    .with("asset_id", asset.id.as_str());
+    Err(match holder {
+        Some(person) => rejection.with("holder", shape::person(person)),
+        None => rejection,
+    })
+}
+
+/// The workflow holds this asset with its fence.
+pub(super) fn is_held(workflow: &Workflow, asset: &HeldAsset, facts: &Facts<'_>) -> bool {
+    facts.locks.get(&asset.id).is_some_and(|lock| {
         lock.fence == asset.fence && lock.workflow_id.as_ref() == Some(&workflow.id)
-    });
-    if held {
+    })
+}
+
+/// One more workflow may be the caller's.
+pub(super) fn room_for_another(facts: &Facts<'_>) -> Result<(), Rejection> {
+    if facts.open_workflows < OPEN_WORKFLOWS_MAX {
         return Ok(());
     }
     Err(Rejection::new(
-        ErrorCode::LockLost,
-        "this workflow no longer holds its asset; it can only be ended",
-        Rule::LockLost { asset: asset.say.clone() },
+        ErrorCode::LimitExceeded,
+        format!("at most {OPEN_WORKFLOWS_MAX} workflows may be open; finish one first"),
+        Fault::LimitExceeded,
     )
-    .with("asset_id", asset.id.as_str()))
+    .with("limit", "open_workflows")
+    .with("max", OPEN_WORKFLOWS_MAX))
 }
 
 /// The block, which must be open.

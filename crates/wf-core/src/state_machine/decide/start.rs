@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use crate::errors::ErrorCode;
-use crate::limits::{ASSETS_MAX, INPUTS_BYTES_MAX, OPEN_WORKFLOWS_MAX, START_DEADLINES_MAX};
+use crate::limits::{ASSETS_MAX, INPUTS_BYTES_MAX, START_DEADLINES_MAX};
 use crate::locks::LockChange;
 use crate::models::{Actor, ProcedureRef};
 use crate::policy::{PlannedAsset, StartPlan, StartRefusal};
@@ -14,7 +14,7 @@ use crate::view::{Ask, Fault, Saying};
 use super::super::command::{Command, Facts};
 use super::super::decision::{Draft, Outcome, Rejection, Unrecorded, Verdict};
 use super::super::event::{EventBody, SensitiveValue};
-use super::commit;
+use super::{commit, guard};
 
 pub(super) struct Start<'a> {
     pub(super) assets: &'a BTreeMap<String, String>,
@@ -56,15 +56,7 @@ pub(super) fn decide(
         locks.push(LockChange::Acquire { asset_id: asset.id.clone(), fence });
         held.push(asset.held(fence));
     }
-    if facts.open_workflows >= OPEN_WORKFLOWS_MAX {
-        return Err(Rejection::new(
-            ErrorCode::LimitExceeded,
-            format!("at most {OPEN_WORKFLOWS_MAX} workflows may be open; finish one first"),
-            Fault::LimitExceeded,
-        )
-        .with("limit", "open_workflows")
-        .with("max", OPEN_WORKFLOWS_MAX));
-    }
+    guard::room_for_another(facts)?;
     if plan.deadlines.len() > START_DEADLINES_MAX {
         return Err(too_many("deadlines", START_DEADLINES_MAX));
     }

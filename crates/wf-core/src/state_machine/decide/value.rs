@@ -3,11 +3,12 @@
 use crate::errors::ErrorCode;
 use crate::models::{Digest, Reading, StepId, Text, Workflow};
 use crate::policy::{Accepted, BlockCause, Judgement, Offered};
-use crate::view::{Ask, Fault, Saying};
+use crate::view::{Ask, Fault, Rule, Saying};
 
 use super::super::command::{Command, Facts, SubmittedValue};
 use super::super::decision::{Confirmation, Draft, Outcome, Rejection, Unrecorded};
-use super::super::event::{ConfirmedBy, EventBody, Recording, SensitiveValue};
+use super::super::event::{ConfirmedBy, EventBody, Recording, SensitiveValue, Signature};
+use super::super::signature::signature;
 use super::super::token::{self, Bound};
 
 /// A value that may be recorded.
@@ -21,6 +22,8 @@ pub(super) struct Judged {
     pub(super) sensitive_digest: Option<Digest>,
     /// The step has limits that a value can be outside of.
     pub(super) limited: bool,
+    /// What is signed, where the step is a signature.
+    pub(super) signed: Option<Signature>,
     /// Counts the values recorded for the step, this one included.
     pub(super) attempt: u32,
 }
@@ -49,6 +52,7 @@ impl Judged {
             warnings: self.accepted.warnings.clone(),
             note: value.note.clone(),
             confirmed_by: self.confirmed_by,
+            signed: self.signed.clone(),
         }
     }
 
@@ -89,6 +93,7 @@ pub(super) fn judge(
         }
         Judgement::Reject(refusal) => return Err(refusal.into()),
     };
+    waited(workflow, step_id, facts)?;
     let attempt = workflow.steps.get(step_id).map_or(0, |s| s.attempt);
     let confirmed_by = match &accepted.read_back {
         None => None,
@@ -104,6 +109,23 @@ pub(super) fn judge(
         .map(Judging::Record)
 }
 
+/// The time of a wait is over, whatever a policy says: it runs from a recorded event to a recorded instant.
+fn waited(workflow: &Workflow, step_id: &StepId, facts: &Facts<'_>) -> Result<(), Rejection> {
+    let Some(wait) = workflow.waits.get(step_id) else { return Ok(()) };
+    let left = wait.until.since_ms(facts.at);
+    if left == 0 {
+        return Ok(());
+    }
+    let message = format!("the wait is over at {}, in {left} ms", wait.until);
+    let rejection = Rejection::new(
+        ErrorCode::TooEarly,
+        message,
+        Rule::TooEarly { until: wait.until, now: facts.at },
+    )
+    .with("due_at", wait.until.to_string());
+    Err(Rejection { after_ms: Some(left), ..rejection })
+}
+
 fn record(
     workflow: &Workflow,
     step_id: &StepId,
@@ -115,6 +137,7 @@ fn record(
 ) -> Result<Box<Judged>, Rejection> {
     let step = facts.policy.describe(workflow, step_id);
     let secret = step.as_ref().is_some_and(|d| d.sensitive);
+    let signs = step.as_ref().is_some_and(|d| d.signs);
     let limited = step.is_some_and(|d| d.min.is_some() || d.max.is_some());
     let (mut shown, mut sensitive, mut sensitive_digest) = (accepted.reading.clone(), None, None);
     if secret {
@@ -132,6 +155,8 @@ fn record(
         shown = accepted.reading.withhold();
         (sensitive, sensitive_digest) = (Some(beside), Some(digest));
     }
+    let unsigned = |_| Rejection::new(ErrorCode::Internal, "cannot be signed", Fault::Internal);
+    let signed = signs.then(|| signature(workflow).map_err(unsigned)).transpose()?;
     Ok(Box::new(Judged {
         accepted,
         block,
@@ -140,6 +165,7 @@ fn record(
         sensitive,
         sensitive_digest,
         limited,
+        signed,
         attempt,
     }))
 }

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::models::{Phase, Reading, ResultId, StepId, Workflow};
+use crate::limits::CANDIDATES_SHOWN_MAX;
+use crate::models::{Person, Phase, Reading, ResultId, StepId, Workflow};
 use crate::policy::{BlockSource, DomainPolicyPort, Needs, ResultOption};
 use crate::state_machine::{Event, EventBody, deadlines};
 use crate::view::{Outlook, Words};
@@ -50,6 +51,10 @@ fn head(frame: &Frame<'_>, w: &Workflow, outlook: Option<&Outlook<'_>>) -> Value
     map.insert("procedure".to_owned(), json!(w.procedure));
     map.insert("assets".to_owned(), assets(w, words));
     map.insert("owner".to_owned(), person(&w.owner));
+    if let Some(offer) = &w.offer {
+        let offer = json!({"to": offer.to.as_ref().map(person), "at": offer.at});
+        map.insert("offer".to_owned(), without_nulls(offer));
+    }
     if let Some(outlook) = outlook {
         let (settled, required) = outlook.plan.progress();
         map.insert("progress".to_owned(), json!({"settled": settled, "required": required}));
@@ -174,6 +179,18 @@ pub fn candidates(all: &[Candidate<'_>], max: usize, words: &Words<'_>) -> Value
         .collect()
 }
 
+/// The `candidates` and `candidates_total` of people who are called so.
+#[must_use]
+pub fn people(people: &[Person]) -> Map<String, Value> {
+    let shown = people.iter().take(CANDIDATES_SHOWN_MAX);
+    let shown: Vec<Value> =
+        shown.map(|p| json!({"to": p.id.to_string(), "label": p.spoken()})).collect();
+    Map::from_iter([
+        ("candidates".to_owned(), Value::from(shown)),
+        ("candidates_total".to_owned(), Value::from(people.len())),
+    ])
+}
+
 /// What must be given to start.
 #[must_use]
 pub fn needs(needs: &Needs, words: &Words<'_>) -> Value {
@@ -238,7 +255,7 @@ fn event(event: &Event) -> Value {
         | EventBody::DeadlinePassed { .. }
         | EventBody::Escalated { .. } => Map::new(),
     };
-    let by = crate::models::Person { id: event.actor.clone(), name: event.actor_name.clone() };
+    let by = Person { id: event.actor.clone(), name: event.actor_name.clone() };
     map.insert("seq".to_owned(), Value::from(event.seq));
     map.insert("at".to_owned(), Value::from(event.at.to_string()));
     map.insert("by".to_owned(), person(&by));

@@ -1,7 +1,7 @@
 //! English words for what was done and how things stand.
 
 use crate::models::{Phase, Text};
-use crate::view::{Done, Stand};
+use crate::view::{Acknowledger, Done, Offeree, Stand};
 
 use super::{OPTIONS_MAX, Words, plain, sentence};
 
@@ -33,6 +33,20 @@ impl Words<'_> {
                 [step] => format!("{} is no longer needed.", sentence(self.text(step))),
                 _ => format!("{} are no longer needed.", sentence(&self.list(steps, "and"))),
             },
+            Done::Offered { label, to } => {
+                let to = match to {
+                    Offeree::Anybody => "anybody",
+                    Offeree::One(name) => name.as_deref().unwrap_or("somebody else"),
+                };
+                let label = self.text(label);
+                format!("{label} is offered to {to}; until it is taken, nothing changes.")
+            }
+            Done::Withdrawn { label } => format!("{} is no longer offered.", self.text(label)),
+            Done::OfferDeclined { label, owner } => {
+                let owner = owner.as_deref().unwrap_or("whoever has it");
+                format!("Declined. {} stays with {owner}.", sentence(self.text(label)))
+            }
+            Done::TakenOver { label } => format!("{} is yours now.", self.text(label)),
             Done::Released => "The asset is free again.".to_owned(),
             Done::WouldRecord { value } => match value {
                 Some(value) => {
@@ -51,6 +65,30 @@ impl Words<'_> {
     pub(super) fn stand(&self, stand: &Stand) -> String {
         match stand {
             Stand::Stands { label, phase, result } => self.stands(label, *phase, result.as_ref()),
+            Stand::Stopped { label, told, at, until, acknowledged } => {
+                let label = self.text(label);
+                match (acknowledged, until) {
+                    (Some((by, at)), _) => {
+                        let by = match by {
+                            Acknowledger::Told(who) => format!("the {}", plain(who)),
+                            Acknowledger::Named(name) => name.clone(),
+                            Acknowledger::Operator => "an operator".to_owned(),
+                        };
+                        format!("{label} is stopped; {by} acknowledged it at {}.", self.time(*at))
+                    }
+                    (None, Some(until)) => format!(
+                        "{label} is stopped; the {} was told at {} and has until {} to answer.",
+                        plain(told),
+                        self.time(*at),
+                        self.time(*until)
+                    ),
+                    (None, None) => format!(
+                        "{label} is stopped; the {} was told at {}.",
+                        plain(told),
+                        self.time(*at)
+                    ),
+                }
+            }
             Stand::NothingOpen => "Nothing is open.".to_owned(),
             Stand::NothingFound => {
                 "I found nothing that matches. Ask what is available to see everything.".to_owned()

@@ -28,6 +28,10 @@ impl Words<'_> {
                 format!("All steps are done. Finish as {}?", self.list(results, "or"))
             }
             Ask::Decide { question, decisions } => self.decide(question, decisions),
+            Ask::WhichPerson { names } => {
+                let names: Vec<Text> = names.iter().map(|name| name.as_str().into()).collect();
+                format!("{} people match. Which one: {}?", names.len(), self.list(&names, "or"))
+            }
             Ask::Which { labels, total } => {
                 let labels = self.list(labels, "or");
                 format!("{total} match. Which one: {labels}?")

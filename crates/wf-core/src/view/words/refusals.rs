@@ -22,6 +22,9 @@ impl Words<'_> {
             Fault::UnknownBlock => {
                 "I cannot find that problem. Ask for the status to see what is open."
             }
+            Fault::UnknownPerson => {
+                "I know nobody of that name here. Say another name, or offer it to anybody."
+            }
             Fault::LimitExceeded => {
                 "That is more than is allowed. Finish something first, or say less."
             }
@@ -68,10 +71,34 @@ impl Words<'_> {
                 self.text(asset),
                 self.text(label)
             ),
-            Rule::LockLost { asset } => format!(
-                "This work no longer holds {}. It can only be abandoned now.",
-                self.text(asset)
-            ),
+            Rule::LockLost { asset, taken, holder } => {
+                self.lost(asset, *taken, holder.as_deref())
+            }
+            Rule::SecondPersonNeeded => {
+                "That needs a second person, who has not worked on this. Ask a colleague.".to_owned()
+            }
+            Rule::TooEarly { until, now } => {
+                format!("Please wait until {}.", self.moment(*until, *now))
+            }
+            Rule::NoOffer => "This work is not on offer. Ask for the status.".to_owned(),
+            Rule::OfferedToOther { to } => {
+                let to = to.as_deref().unwrap_or("somebody else");
+                format!("This work is offered to {to}, not to you. Ask for a new offer.")
+            }
+            Rule::OfferedToAll => {
+                "This work is offered to everybody. Leave it, and somebody else can take it."
+                    .to_owned()
+            }
+            Rule::YoursAlready => "This work is yours already. Go on with it.".to_owned(),
+            Rule::TheirsAlready { name } => {
+                let name = name.as_deref().unwrap_or("them");
+                format!("This is the work of {name} already. Say somebody else.")
+            }
+            Rule::NotSilent { owner, from, now } => {
+                let owner = owner.as_deref().unwrap_or("Somebody else");
+                let from = self.moment(*from, *now);
+                format!("{owner} is doing this work. Ask them, or take it over after {from}.")
+            }
             Rule::WrongState { phase } => wrong_state(*phase).to_owned(),
             Rule::StepNotOpen { prompt } => self.then(
                 "That is not next.",
@@ -124,6 +151,16 @@ impl Words<'_> {
 
     fn then(&self, what: &str, prompt: Option<&Text>, otherwise: &str) -> String {
         prompt.map_or_else(|| otherwise.to_owned(), |p| format!("{what} {}", self.text(p)))
+    }
+
+    fn lost(&self, asset: &Text, taken: bool, holder: Option<&str>) -> String {
+        let asset = self.text(asset);
+        if taken {
+            let holder = holder.unwrap_or("somebody else");
+            format!("This work no longer holds {asset}, {holder} has it; you can only abandon it.")
+        } else {
+            format!("This work no longer holds {asset}; take it over again, or abandon it.")
+        }
     }
 
     fn in_use(&self, asset: &Text, holder: Option<&str>, since: Option<Timestamp>) -> String {

@@ -71,7 +71,7 @@ impl<'a> Outbox<'a> {
         let policy = self.policies.get(digest).cloned().flatten();
         match (policy, &done.state) {
             (Some(policy), Some(state)) => {
-                for message in notices(&done.events, state, policy.as_ref()) {
+                for message in notices(&done.events, state, policy.as_ref(), None) {
                     self.exactly(&message, found);
                 }
             }

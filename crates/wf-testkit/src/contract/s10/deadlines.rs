@@ -59,12 +59,68 @@ pub async fn s10_deadlines_come_earliest_first(fixture: &dyn ContractFixture) ->
     check_eq!(owners, expected, "their workflows");
     for one in &due {
         let known = [&first, &second].into_iter().find(|c| c.next.id == one.workflow_id);
-        let fire_at = known.and_then(|c| c.next.deadlines.get(&one.deadline.id));
-        check_eq!(fire_at, Some(&one.deadline.fire_at), "deadline {}", one.deadline.id);
+        let known = known.and_then(|c| c.next.deadlines.get(&one.deadline.id));
+        let fire_at = known.map(|known| known.fire_at);
+        check_eq!(fire_at, Some(one.deadline.fire_at), "deadline {}", one.deadline.id);
         check_eq!(one.tenant, first.next.tenant, "the tenant");
         check_eq!(one.token.0, "b", "the token");
     }
-    check_eq!(hours(&claimed(&store, 6 * HOUR_MS, "c", 10).await?), [4, 5], "the others due");
+    let third = deadlines(&store, 3, &[4]).await?;
+    let others = claimed(&store, 6 * HOUR_MS, "c", 10).await?;
+    let owners: Vec<_> = others.iter().map(|c| c.workflow_id.clone()).collect();
+    check_eq!(owners, [third.next.id], "the other due, of a workflow that has none under lease");
+    Ok(())
+}
+
+/// A deadline is not claimed while an earlier one of its workflow is under lease; those of others are.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s10_deadlines_of_a_workflow_keep_their_order(
+    fixture: &dyn ContractFixture,
+) -> Verdict {
+    let store = fixture.open().await?;
+    deadlines(&store, 1, &[1, 2, 3]).await?;
+    deadlines(&store, 2, &[3]).await?;
+    let first = one(&store, HOUR_MS, "slow").await?;
+    let now = HOUR_MS * 3;
+    let slow = Claim { now: at(now), ..look::claim(now, "slow again") };
+    let first_again = store.claim_deadlines(&Claim { limit: 1, ..slow }).await?;
+    check_eq!(hours(&first_again), [1], "after the first lease");
+    let other = claimed(&store, now, "other", 10).await?;
+    check_eq!(hours(&other), [3], "deadlines of the other workflow");
+    check_eq!(other.iter().any(|o| o.workflow_id == first.workflow_id), false, "no overtaking");
+    for one in &first_again {
+        store.settle_deadline(one).await?;
+    }
+    check_eq!(hours(&claimed(&store, now, "c", 10).await?), [2, 3], "once the first is settled");
+    Ok(())
+}
+
+/// The next deadline is when one is due, or when the lease is over that hides it.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s10_next_deadline_is_told(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    let next = async |ms: i64| store.next_deadline(at(ms), 60_000).await.map(|next| next.at);
+    check_eq!(next(0).await?, None, "with no deadline");
+    deadlines(&store, 1, &[2, 5]).await?;
+    check_eq!(next(0).await?, Some(at(2 * HOUR_MS)), "before it is due");
+    check_eq!(next(9 * HOUR_MS).await?, Some(at(2 * HOUR_MS)), "when it is overdue");
+    let now = 9 * HOUR_MS;
+    let claim = Claim { limit: 1, ..look::claim(now, "a") };
+    let held = store.claim_deadlines(&claim).await?;
+    check_eq!(next(now + 1).await?, Some(at(now + 60_000)), "when the first is under lease");
+    deadlines(&store, 2, &[20]).await?;
+    check_eq!(next(now + 1).await?, Some(at(now + 60_000)), "with a later one of another");
+    deadlines(&store, 3, &[8]).await?;
+    check_eq!(next(now + 1).await?, Some(at(8 * HOUR_MS)), "with a due one of another");
+    check_eq!(next(now + 70_000).await?, Some(at(2 * HOUR_MS)), "after the lease");
+    for one in &held {
+        store.settle_deadline(one).await?;
+    }
+    check_eq!(next(now + 1).await?, Some(at(5 * HOUR_MS)), "once the first is settled");
     Ok(())
 }
 
@@ -125,7 +181,7 @@ pub async fn s10_cleared_deadline_is_gone(fixture: &dyn ContractFixture) -> Verd
     let first = deadlines(&store, 1, &[1, 5]).await?;
     deadlines(&store, 2, &[2]).await?;
     let id = |fire: i64| {
-        let due = first.next.deadlines.iter().find(|(_, at_)| **at_ == at(fire * HOUR_MS));
+        let due = first.next.deadlines.iter().find(|(_, d)| d.fire_at == at(fire * HOUR_MS));
         due.map(|(id, _)| id.clone()).unwrap_or_default()
     };
     let second = CommitBuilder::next(&first.next, at(90_000))
