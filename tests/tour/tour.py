@@ -25,6 +25,10 @@ class Cell:
     command: str
     expected: list[str] = field(default_factory=list)
 
+    def continues(self):
+        """A command goes on after a backslash, and until its function is closed."""
+        return self.command.endswith("\\") or ("() {" in self.command and not self.command.endswith("}"))
+
 
 def cells(readme):
     """The commands of every marked block, in order."""
@@ -40,7 +44,7 @@ def cells(readme):
             state = "text"
         elif line.startswith("$ "):
             found.append(Cell(number, line[2:]))
-        elif line.startswith("> ") and found and found[-1].command.endswith("\\"):
+        elif line.startswith("> ") and found and found[-1].continues():
             found[-1].command += "\n" + line[2:]
         elif found:
             found[-1].expected.append(line)
@@ -76,6 +80,8 @@ def run(all_cells, binary):
     """What each command printed, and what everything said on stderr."""
     mark = f"=== {os.urandom(8).hex()}"
     with tempfile.TemporaryDirectory(prefix="tour-") as folder:
+        # The tour begins in the folder of the repository, of which it uses only this.
+        Path(folder, "examples").symlink_to(Path(__file__).resolve().parents[2] / "examples")
         file = Path(folder, "tour.sh")
         file.write_text(script(all_cells, mark), encoding="utf-8")
         environment = {
