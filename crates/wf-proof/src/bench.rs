@@ -17,6 +17,7 @@ pub mod foreign;
 pub mod growth;
 pub mod load;
 pub mod machine;
+pub mod outbox;
 pub mod plot;
 pub mod process;
 pub mod raw;

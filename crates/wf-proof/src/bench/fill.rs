@@ -38,6 +38,8 @@ const BLOCKED: u64 = 20;
 const OPEN_EACH: u64 = 50;
 /// Machines that the finished workflows were about, in turns. More than are worked on at once.
 const MACHINES: u64 = 50_000;
+/// Whom messages are for.
+const RECIPIENT: &str = "subscribers";
 /// How far back the oldest lies, in milliseconds.
 const DAYS_25: u64 = 25 * 24 * 3_600 * 1_000;
 
@@ -58,6 +60,7 @@ struct Common {
     tenant: TenantId,
     workflows: u64,
     events: u64,
+    messages: bool,
     begin_ms: u64,
     next: AtomicU64,
     bar: ProgressBar,
@@ -68,6 +71,18 @@ struct Common {
 /// # Errors
 /// When the file is there already, or cannot be written.
 pub fn fill(database: &Path, workflows: u64, events: u64) -> Result<Filled, Fault> {
+    made(database, workflows, events, false)
+}
+
+/// The same, with one message for each workflow that is due and not delivered yet.
+///
+/// # Errors
+/// As [`fill`].
+pub fn fill_with_messages(database: &Path, workflows: u64) -> Result<Filled, Fault> {
+    made(database, workflows, EVENTS, true)
+}
+
+fn made(database: &Path, workflows: u64, events: u64, messages: bool) -> Result<Filled, Fault> {
     if database.exists() {
         return Err(Fault::Run(format!(
             "{} is there already, and whole; remove it or name another",
@@ -84,7 +99,7 @@ pub fn fill(database: &Path, workflows: u64, events: u64) -> Result<Filled, Faul
         .enable_all()
         .build()
         .map_err(Fault::io("starting the runtime"))?;
-    runtime.block_on(write(&growing, workflows, events))?;
+    runtime.block_on(write(&growing, workflows, events, messages))?;
     std::fs::rename(&growing, database).map_err(Fault::io("renaming the database"))?;
     // The file that says who uses a database; nobody does.
     let _ = std::fs::remove_file(beside(&growing, ".lock"));
@@ -98,7 +113,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-async fn write(path: &Path, workflows: u64, events: u64) -> Result<(), Fault> {
+async fn write(path: &Path, workflows: u64, events: u64, messages: bool) -> Result<(), Fault> {
     let wrong = |error: &dyn std::fmt::Display| Fault::Run(format!("filling: {error}"));
     let opened = LocalStore::open(LocalConfig::new(path)).await.map_err(|e| wrong(&e))?;
     let procedure = wf_procedure::parse(PROCEDURE, "bench-round.yaml")
@@ -117,6 +132,7 @@ async fn write(path: &Path, workflows: u64, events: u64) -> Result<(), Fault> {
         tenant: tenant("default"),
         workflows,
         events,
+        messages,
         begin_ms: now.saturating_sub(DAYS_25),
         next: AtomicU64::new(0),
         bar: bar(workflows),
@@ -181,6 +197,7 @@ async fn one(common: &Common, number: u64) -> Result<(), CommitError> {
         .acquire(&asset(&format!("UNIT-{machine}")), fence)
         .event(EventBody::OrchestrationAcknowledged { fence: 1 })
         .record("reading_01", "4.20");
+    let first = if common.messages { first.message(RECIPIENT) } else { first };
     let current = commit(common, None, first).await?;
     let next = CommitBuilder::next(&current, at).assert_assets();
     if !open {

@@ -11,6 +11,7 @@ use super::figures::{self, Asked};
 use super::fill;
 use super::foreign;
 use super::load::{self, Measured, Plan};
+use super::outbox;
 use super::report;
 use super::samples::Quantiles;
 use super::slow;
@@ -38,6 +39,8 @@ enum What {
     Slow(SlowArguments),
     /// Whether time tells ids of another tenant from ids that never were; an error when it does
     Foreign(ForeignArguments),
+    /// What messages that wait cost a step, and how fast they are delivered; an error when a step costs too much
+    Outbox(OutboxArguments),
     /// The echo of the floors, as a process of its own
     #[command(hide = true)]
     Echo {
@@ -78,6 +81,25 @@ struct ForeignArguments {
     samples: usize,
     /// How far from 50 of 100 pairs foreign ids may be slower
     #[arg(long, value_name = "PAIRS", default_value_t = 5.0)]
+    most: f64,
+}
+
+#[derive(Debug, Args)]
+struct OutboxArguments {
+    /// The built server
+    #[arg(long, value_name = "FILE")]
+    server: PathBuf,
+    /// Messages that wait
+    #[arg(long, value_name = "NUMBER", default_value_t = 100_000)]
+    messages: u64,
+    /// How long each load is measured
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
+    seconds: f64,
+    /// How often, without and with messages
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// How many times as long half of the steps may take beside them
+    #[arg(long, value_name = "TIMES", default_value_t = 1.2)]
     most: f64,
 }
 
@@ -184,6 +206,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Fault> {
         ));
         return Ok(());
     }
+    if let What::Outbox(asked) = &arguments.what {
+        return one_outbox(asked);
+    }
     // One thread for all callers: two would take more of the machine from the server, not load it more.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -206,8 +231,25 @@ pub fn run(arguments: &Arguments) -> Result<(), Fault> {
             samples: asked.samples,
             most: asked.most,
         })),
-        What::Echo { .. } | What::Fill(_) => Ok(()),
+        What::Echo { .. } | What::Fill(_) | What::Outbox(_) => Ok(()),
     }
+}
+
+fn one_outbox(asked: &OutboxArguments) -> Result<(), Fault> {
+    let folder = temporary(None)?;
+    outbox::prepare(folder.path(), asked.messages)?;
+    let measured = outbox::Asked {
+        server: &asked.server,
+        messages: asked.messages,
+        time: duration(asked.seconds)?,
+        rounds: asked.rounds,
+        most: asked.most,
+    };
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Fault::io("starting the runtime"))?
+        .block_on(outbox::measure(&measured, folder.path()))
 }
 
 async fn one_load(asked: &LoadArguments) -> Result<(), Fault> {

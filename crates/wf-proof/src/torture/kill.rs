@@ -33,7 +33,7 @@ pub(super) const KILL: Bench = Bench {
 };
 
 /// Kills of a short run: each failpoint three times.
-const SHORT: u64 = 60;
+const SHORT: u64 = 84;
 /// Kills of a soak without `--count`.
 const SOAK: u64 = 2_000;
 /// Kills on one database.

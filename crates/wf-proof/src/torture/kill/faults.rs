@@ -82,7 +82,7 @@ fn failpoints() -> String {
         format!("{}={start}*off->{}1*off", point.name, turn.repeat(times))
     };
     // Different pauses, so that a batch is not always stopped at the same place.
-    let pauses = [3, 5, 7, 11, 13, 17, 19];
+    let pauses = [3, 5, 7, 11, 13, 17, 19, 2, 4, 6, 8];
     POINTS.iter().zip(pauses).map(chain).collect::<Vec<_>>().join(";")
 }
 
@@ -92,10 +92,11 @@ fn reached(log: &str) -> (usize, Vec<String>) {
     let mut missing = Vec::new();
     for point in POINTS {
         let panics = log.matches(&format!("failpoint {} panic", point.name)).count();
-        // An answer that was asked to fail is not logged; its panic is.
+        // An answer that was asked to fail is not logged, and of deliveries that fail only some; their panics are.
         let errors = log.matches(&format!("asked for at {}", point.name)).count();
         all += panics + errors;
-        if panics == 0 || (errors == 0 && point.name != "answer") {
+        let silent = point.name == "answer" || point.name.starts_with("outbox.send");
+        if panics == 0 || (errors == 0 && !silent) {
             missing.push(format!(
                 "the failpoint {} gave {errors} errors and {panics} panics: it shows nothing",
                 point.name
@@ -128,6 +129,6 @@ mod tests {
         let log = "failpoint answer panic\nasked for at write\nfailpoint write panic\n";
         let (all, missing) = reached(log);
         assert_eq!(all, 3);
-        assert_eq!(missing.len(), 5, "{missing:?}");
+        assert_eq!(missing.len(), 9, "{missing:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::RngExt as _;
 use rand::rngs::StdRng;
 
-/// A failpoint of the server (`failpoint.rs` of wf-backend-local and of wf-mcp-http), and at which hit of it the server is
+/// A failpoint of the server (`failpoint.rs` of wf-backend-local, wf-mcp-http and wf-cli), and at which hit of it the server is
 /// killed at the latest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Point {
@@ -18,7 +18,7 @@ const fn point(name: &'static str, hits: u32) -> Point {
 }
 
 /// Those that a server at work comes by, again and again.
-pub(super) const POINTS: [Point; 7] = [
+pub(super) const POINTS: [Point; 11] = [
     point("begin.before", 30),
     point("begin.after", 30),
     point("write", 30),
@@ -26,6 +26,10 @@ pub(super) const POINTS: [Point; 7] = [
     point("commit.after", 30),
     point("answer", 50),
     point("checkpoint", 3),
+    point("outbox.claim", 4),
+    point("outbox.send", 10),
+    point("outbox.send_after", 10),
+    point("outbox.mark", 4),
 ];
 
 /// The one that a server comes by once it is asked to end.
@@ -51,19 +55,19 @@ pub(super) enum How {
 }
 
 impl How {
-    /// Every second one at any time; the others take turns, so that a run of 20 has all of them.
+    /// Every second one at any time; the others take turns, so that a run of 28 has all of them.
     pub(super) fn draw(number: u64, random: &mut StdRng) -> Self {
         let mut ms = |from: u64, to: u64| Duration::from_millis(random.random_range(from..=to));
         if number.is_multiple_of(2) {
             return Self::AnyTime(ms(30, 350));
         }
-        let turn = usize::try_from(number / 2 % 10).unwrap_or(0);
+        let turn = usize::try_from(number / 2 % 14).unwrap_or(0);
         match (POINTS.get(turn), turn) {
             (Some(point), _) => {
                 Self::At { point: *point, passes: random.random_range(0..point.hits) }
             }
-            (None, 7) => Self::Starting(ms(0, 80)),
-            (None, 8) => Self::Ending { work: ms(30, 200), after: ms(0, 80) },
+            (None, 11) => Self::Starting(ms(0, 80)),
+            (None, 12) => Self::Ending { work: ms(30, 200), after: ms(0, 80) },
             (None, _) => Self::Draining { work: ms(30, 200) },
         }
     }
@@ -101,9 +105,9 @@ mod tests {
     use super::{DRAIN, How, POINTS};
 
     #[test]
-    fn twenty_kills_have_every_kind() {
+    fn twenty_eight_kills_have_every_kind() {
         let mut random = StdRng::seed_from_u64(1);
-        let names: BTreeSet<&str> = (0..20).map(|n| How::draw(n, &mut random).name()).collect();
+        let names: BTreeSet<&str> = (0..28).map(|n| How::draw(n, &mut random).name()).collect();
         let others = ["at any time", "while starting", "while ending", DRAIN];
         let wanted: BTreeSet<&str> = POINTS.iter().map(|p| p.name).chain(others).collect();
         assert_eq!(names, wanted);
