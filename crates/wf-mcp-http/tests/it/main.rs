@@ -16,6 +16,7 @@ mod published;
 mod rate;
 mod records;
 mod schemas;
+mod security;
 mod slow;
 mod tenants;
 mod tls;
