@@ -108,8 +108,9 @@ async fn commits_pass_beside_work_that_meets_a_damaged_row() {
             store.commit(start(n * 100).build()),
             store.commit(start(n * 100 + 1).build()),
         );
-        let rows: usize = claimed.unwrap().iter().map(|stream| stream.rows.len()).sum();
-        assert_eq!(rows, 0, "what cannot be read is not delivered");
+        let streams = claimed.unwrap();
+        let ops = streams.iter().filter(|stream| stream.recipient == "ops");
+        assert!(ops.map(|stream| stream.rows.len()).all(|rows| rows == 0), "{streams:?}");
         one.unwrap();
         two.unwrap();
     }
@@ -140,6 +141,7 @@ async fn actors_with_odd_characters_are_different_actors() {
 async fn a_damaged_message_is_put_aside_and_keeps_no_other_waiting() {
     let dir = TempDir::new().unwrap();
     let store = open(&dir).await;
+    // One message of each start, and two more.
     for n in 1..=3 {
         store.commit(start(n).message("log").message("duty").build()).await.unwrap();
     }
@@ -154,7 +156,7 @@ async fn a_damaged_message_is_put_aside_and_keeps_no_other_waiting() {
     };
     let streams = store.claim_outbox(&claim("t")).await.unwrap();
     let rows: usize = streams.iter().map(|stream| stream.rows.len()).sum();
-    assert_eq!((streams.len(), rows), (5, 4), "{streams:?}");
+    assert_eq!((streams.len(), rows), (8, 7), "{streams:?}");
     for stream in &streams {
         let settlement = Settlement {
             tenant: stream.tenant.clone(),
@@ -167,7 +169,7 @@ async fn a_damaged_message_is_put_aside_and_keeps_no_other_waiting() {
         store.settle_outbox(&settlement).await.unwrap();
     }
     let again = store.claim_outbox(&claim("u")).await.unwrap();
-    assert_eq!(again.len(), 4, "the damaged message is not looked at again: {again:?}");
+    assert_eq!(again.len(), 7, "the damaged message is not looked at again: {again:?}");
     let dead = OutboxQuery { state: Some(OutboxState::Dead), after: None, limit: 10 };
     assert!(matches!(store.list_outbox(&dead).await, Err(ReadError::Corrupt { .. })), "and seen");
     assert!(store.is_healthy());
