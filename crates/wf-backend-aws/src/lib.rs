@@ -1,4 +1,40 @@
-//! The place of the backend on DynamoDB and Step Functions.
+//! The storage backend in one DynamoDB table: every acknowledged commit is one transaction.
 //!
-//! Empty: its arrows stand (it may import `wf-core`, only `wf-cli` may import it), its code does not yet. The local
-//! backend is `wf-backend-local`; both obey the laws of [`wf_core::ports::StorageBackendPort`].
+//! ```text
+//! AwsStore ── load ────▶ read::load ─────────▶ one GetItem or TransactGetItems ──┐
+//!     │                                                                          ▼
+//!     ├────── commit ──▶ commit (known, build) ▶ one TransactWriteItems ──▶ link ──▶ the table
+//!     └────── lists, outbox, deadlines, sweep ─────────────────────────────────┘
+//! ```
+//!
+//! Modules in reading order: `config`, `client`, `table`, `open`, [`AwsStore`] in `store`, `keys` (where each item is),
+//! `item`, `action` and `codec` (item ↔ domain), `known` (what makes a commit need no read), `commit`, `read`, `outbox`,
+//! `deadlines`, `leases`, `definitions`, `sweep`, `link` (the wire: counting, time-outs, repeats), `fault` (the only
+//! mapping of the SDK's errors). docs/dynamodb.md shows an example of each item.
+
+mod action;
+mod client;
+mod codec;
+mod commit;
+mod config;
+mod deadlines;
+mod definitions;
+mod fault;
+mod item;
+mod keys;
+mod known;
+mod leases;
+mod link;
+mod open;
+mod outbox;
+mod read;
+mod store;
+mod sweep;
+pub mod table;
+
+pub use config::AwsConfig;
+pub use fault::{Cause, Trouble};
+pub use leases::ShardLease;
+pub use link::Usage;
+pub use open::Opened;
+pub use store::AwsStore;

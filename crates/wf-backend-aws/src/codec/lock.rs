@@ -1,0 +1,93 @@
+//! Lock rows, and what a change of one asks of it.
+
+use wf_core::locks::{LockChange, LockHolder, LockRow};
+use wf_core::models::{AssetId, TenantId, Workflow, WorkflowId};
+
+use super::indexed;
+use crate::action::Expression;
+use crate::fault::Fail;
+use crate::item::{Attributes, Item, Value, json};
+use crate::keys::{self, by_id};
+
+/// The item of an asset that `next` holds.
+pub(crate) fn held(next: &Workflow, asset: &AssetId, fence: u64) -> Result<Attributes, Fail> {
+    let mut attributes = free(&next.tenant, asset, fence);
+    attributes.extend([
+        ("holder", Value::s(next.id.as_str())),
+        ("held_by", Value::S(json(&next.owner, "a holder")?)),
+        ("held_since", Value::n(next.updated_at.as_ms())),
+    ]);
+    Ok(attributes)
+}
+
+/// The item of an asset that nobody holds.
+pub(crate) fn free(tenant: &TenantId, asset: &AssetId, fence: u64) -> Attributes {
+    let mut attributes = Attributes::from([
+        ("tenant", Value::s(tenant.as_str())),
+        ("asset", Value::s(asset.as_str())),
+        ("fence", Value::n(fence)),
+    ]);
+    indexed(&mut attributes, keys::BY_ID, by_id::LOCKS.to_owned(), format!("{tenant}#{asset}"));
+    attributes
+}
+
+/// A row as it was written.
+pub(crate) fn read(item: &Item) -> Result<LockRow, Fail> {
+    let holder = match item.opt_text("holder")? {
+        None => None,
+        Some(_) => Some(LockHolder {
+            workflow_id: item.parsed("holder")?,
+            owner: item.json("held_by")?,
+            acquired_at: wf_core::models::Timestamp::from_ms(item.number("held_since")?),
+        }),
+    };
+    Ok(LockRow {
+        tenant: item.parsed("tenant")?,
+        asset_id: item.parsed("asset")?,
+        fence: item.number("fence")?,
+        holder,
+    })
+}
+
+/// The condition of a change, by `workflow`, as an expression.
+pub(crate) fn condition(change: &LockChange, workflow: &WorkflowId) -> Expression {
+    let me = || (":me", Value::s(workflow.as_str()));
+    match change {
+        LockChange::Acquire { fence, .. } => {
+            after("attribute_not_exists(holder)", *fence, Vec::new())
+        }
+        LockChange::Take { fence, .. } => {
+            after("(attribute_not_exists(holder) OR holder = :me)", *fence, vec![me()])
+        }
+        LockChange::Assert { fence, .. } | LockChange::Release { fence, .. } => {
+            Expression::new("holder = :me AND fence = :fence", [me(), (":fence", Value::n(fence))])
+        }
+    }
+}
+
+/// The row has the fence before `fence`, or there is none and `fence` is the first.
+fn after(whose: &str, fence: u64, mut values: Vec<(&'static str, Value)>) -> Expression {
+    // No fence comes before 0, and no row has -1.
+    let before = fence.checked_sub(1).map_or_else(|| Value::n(-1), Value::n);
+    values.push((":before", before));
+    let text = format!("{whose} AND fence = :before");
+    let text = if fence == 1 { format!("attribute_not_exists(PK) OR ({text})") } else { text };
+    Expression { text, values: values.into_iter().collect() }
+}
+
+/// The condition of a change holds for a row that was read.
+pub(crate) fn holds(change: &LockChange, row: Option<&LockRow>, workflow: &WorkflowId) -> bool {
+    let holder = row.and_then(|row| row.holder.as_ref()).map(|holder| &holder.workflow_id);
+    let fence_now = row.map_or(0, |row| row.fence);
+    match change {
+        LockChange::Acquire { fence, .. } => {
+            holder.is_none() && fence_now.checked_add(1) == Some(*fence)
+        }
+        LockChange::Take { fence, .. } => {
+            holder.is_none_or(|holder| holder == workflow)
+                && fence_now.checked_add(1) == Some(*fence)
+        }
+        LockChange::Assert { fence, .. } => holder == Some(workflow) && fence_now == *fence,
+        LockChange::Release { .. } => true,
+    }
+}

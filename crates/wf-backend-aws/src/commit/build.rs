@@ -1,0 +1,237 @@
+//! The actions of a commit. Conditions stand first, in the order in which they are told: ledger, locks, head.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use wf_core::limits::{EVENT_BYTES_MAX, STATE_BYTES_MAX};
+use wf_core::locks::LockChange;
+use wf_core::models::{Actor, Person};
+use wf_core::ports::{Commit, CommitError, DeadlineChange};
+
+use crate::action::{Action, Expression, absent};
+use crate::codec::head::{Held, Known};
+use crate::codec::{self, ledger, lock, outbox};
+use crate::fault::Fail;
+use crate::item::{Attributes, Value, json};
+use crate::keys::{self, Key, by_state};
+
+/// What a condition is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum About {
+    Ledger,
+    Lock(LockChange),
+    Head,
+}
+
+/// A commit as a transaction.
+#[derive(Debug)]
+pub(super) struct Built {
+    /// Actions whose condition says something about the commit.
+    pub(super) judged: Vec<(About, Action)>,
+    /// All others.
+    rest: Vec<Action>,
+    /// What is known of the workflow once it is applied.
+    pub(super) next: Known,
+}
+
+impl Built {
+    /// In the order of the request.
+    pub(super) fn actions(&self) -> Vec<Action> {
+        let judged = self.judged.iter().map(|(_, action)| action);
+        judged.chain(&self.rest).cloned().collect()
+    }
+}
+
+pub(super) fn build(commit: &Commit, known: &Known) -> Result<Built, CommitError> {
+    let corrupt = Fail::into_commit_error;
+    let next = &commit.next;
+    let key = keys::ledger(&commit.ledger.key);
+    let partition = key.pk.clone();
+    let row = ledger::write(&commit.ledger).map_err(corrupt)?;
+    let condition = ledger::condition(commit.replaces.as_ref()).map_err(corrupt)?;
+    let mut judged = vec![(About::Ledger, Action::put(key, row).when(condition))];
+
+    let mut held = known.held.clone();
+    for change in &commit.locks {
+        if let Some(action) = change_lock(commit, known, change, &mut held).map_err(corrupt)? {
+            judged.push((About::Lock(change.clone()), action));
+        }
+    }
+    let mut rest = Vec::new();
+    write_events(commit, &partition, &mut rest)?;
+    let due = write_deadlines(commit, known, &mut rest);
+    let now = Known::of(next, held, due);
+    let head = write_head(commit, &now)?;
+    judged.push((About::Head, head));
+    write_index(commit, known, &now, &mut rest);
+    rest.extend(commit.seen.as_ref().map(|person| seen(commit, person)));
+    write_messages(commit, &mut rest)?;
+    Ok(Built { judged, rest, next: now })
+}
+
+/// The action of a lock change, if it needs one. What the head says it holds, it holds: only its own commits can free it,
+/// and each of those moves the head on. So a condition on that is the condition on the revision.
+fn change_lock(
+    commit: &Commit,
+    known: &Known,
+    change: &LockChange,
+    held: &mut BTreeMap<wf_core::models::AssetId, Held>,
+) -> Result<Option<Action>, Fail> {
+    let next = &commit.next;
+    let id = change.asset_id();
+    let key = keys::lock(&next.tenant, id);
+    let holds = |fence: u64| known.held.get(id).is_some_and(|held| held.fence == fence);
+    Ok(match change {
+        LockChange::Acquire { fence, .. } | LockChange::Take { fence, .. } => {
+            let (owner, at) = (next.owner.clone(), next.updated_at);
+            held.insert(id.clone(), Held { fence: *fence, owner, at });
+            let item = lock::held(next, id, *fence)?;
+            Some(Action::put(key, item).when(lock::condition(change, &next.id)))
+        }
+        LockChange::Assert { fence, .. } => {
+            (!holds(*fence)).then(|| Action::check(key, lock::condition(change, &next.id)))
+        }
+        LockChange::Release { fence, .. } => holds(*fence).then(|| {
+            held.remove(id);
+            let free = Expression::new("REMOVE holder, held_by, held_since", []);
+            Action::update(key, free).when(lock::condition(change, &next.id))
+        }),
+    })
+}
+
+fn write_head(commit: &Commit, now: &Known) -> Result<Action, CommitError> {
+    let next = &commit.next;
+    let state = json(next, "the state").map_err(Fail::into_commit_error)?;
+    if state.len() > STATE_BYTES_MAX {
+        return Err(CommitError::TooLarge { what: "the state" });
+    }
+    let item = codec::head::write(next, state, now).map_err(Fail::into_commit_error)?;
+    let condition = match commit.expected {
+        0 => absent(),
+        expected => Expression::new("rev = :rev", [(":rev", Value::n(expected))]),
+    };
+    Ok(Action::put(keys::head(&next.tenant, &next.id), item).when(condition))
+}
+
+fn write_events(commit: &Commit, ledger: &str, rest: &mut Vec<Action>) -> Result<(), CommitError> {
+    let next = &commit.next;
+    let pk = keys::workflow(&next.tenant, &next.id);
+    for event in &commit.events {
+        let key = Key::new(pk.clone(), keys::event(event.seq));
+        let (item, size) =
+            codec::event(event.clone(), next.revision, ledger).map_err(Fail::into_commit_error)?;
+        if size > EVENT_BYTES_MAX {
+            return Err(CommitError::TooLarge { what: "an event" });
+        }
+        rest.push(Action::put(key, item).when(absent()));
+    }
+    Ok(())
+}
+
+/// Moves deadlines, and says which there are afterwards. One that nothing knows of needs no clearing.
+fn write_deadlines(
+    commit: &Commit,
+    known: &Known,
+    rest: &mut Vec<Action>,
+) -> BTreeMap<String, i64> {
+    let next = &commit.next;
+    let key = |id: &str, at: i64| keys::deadline(&next.tenant, &next.id, id, at);
+    let mut due = known.due.clone();
+    let mut changes: BTreeMap<Key, Option<Attributes>> = BTreeMap::new();
+    for change in &commit.deadlines {
+        let id = match change {
+            DeadlineChange::Set(deadline) => &deadline.id,
+            DeadlineChange::Clear(id) => id,
+        };
+        if let Some(at) = due.remove(id) {
+            changes.insert(key(id, at), None);
+        }
+        if let DeadlineChange::Set(deadline) = change {
+            let at = deadline.fire_at.as_ms();
+            due.insert(id.clone(), at);
+            let item = Attributes::from([
+                ("tenant", Value::s(next.tenant.as_str())),
+                ("workflow", Value::s(next.id.as_str())),
+                ("deadline", Value::s(id)),
+                ("fire_at", Value::n(at)),
+            ]);
+            changes.insert(key(id, at), Some(item));
+        }
+    }
+    rest.extend(changes.into_iter().map(|(key, item)| match item {
+        Some(item) => Action::put(key, item),
+        None => Action::delete(key),
+    }));
+    due
+}
+
+/// Index items that go, index items that come, and who owns how many open workflows.
+fn write_index(commit: &Commit, known: &Known, now: &Known, rest: &mut Vec<Action>) {
+    let next = &commit.next;
+    let gone = known.index.difference(&now.index);
+    rest.extend(gone.cloned().map(Action::delete));
+    let items = codec::head::index(next);
+    let new = items.into_iter().filter(|(key, _)| !known.index.contains(key));
+    rest.extend(new.map(|(key, item)| Action::put(key, item)));
+    if known.open_of != now.open_of {
+        let counts = [(known.open_of.as_ref(), -1), (now.open_of.as_ref(), 1)];
+        let count = |(actor, by): (Option<&Actor>, i32)| {
+            let key = keys::open_count(&next.tenant, actor?);
+            let add = Expression::new("ADD open_count :by", [(":by", Value::n(by))]);
+            Some(Action::update(key, add))
+        };
+        rest.extend(counts.into_iter().filter_map(count));
+    }
+    if !next.phase.is_open() {
+        let (key, item) = codec::head::to_sweep(next);
+        rest.push(Action::put(key, item));
+    }
+}
+
+fn seen(commit: &Commit, person: &Person) -> Action {
+    let next = &commit.next;
+    let actor = person.id.to_string();
+    let mut item = Attributes::from([("seen_at", Value::n(next.updated_at.as_ms()))]);
+    item.insert("actor", Value::s(&actor));
+    if let Some(name) = &person.name {
+        item.insert("called", Value::s(name));
+    }
+    Action::put(Key::new(keys::people(&next.tenant), keys::encoded(&actor)), item)
+}
+
+/// Messages, and the streams that they join. A stream that waits for an earlier message goes on waiting for it; `joined`
+/// tells whoever settles the stream at the same time that there is more in it than was read.
+fn write_messages(commit: &Commit, rest: &mut Vec<Action>) -> Result<(), CommitError> {
+    let next = &commit.next;
+    let mut recipients = BTreeSet::new();
+    for message in &commit.outbox {
+        let (item, size) = outbox::write(message).map_err(Fail::into_commit_error)?;
+        if size > EVENT_BYTES_MAX {
+            return Err(CommitError::TooLarge { what: "a message" });
+        }
+        rest.push(Action::put(outbox::key(message), item));
+        if recipients.insert(message.recipient.as_str()) {
+            let due = message.time.as_ms();
+            let key = keys::stream_head(&next.tenant, &next.id, &message.recipient);
+            let text = "SET due_at = if_not_exists(due_at, :due), \
+                        state_pk = :streams, state_sk = if_not_exists(state_sk, :place), \
+                        tenant = :tenant, workflow = :workflow, recipient = :recipient \
+                        ADD joined :one";
+            let values = [
+                (":due", Value::n(due)),
+                (":streams", Value::s(by_state::STREAMS)),
+                (":place", Value::S(stream_place(due, &key))),
+                (":tenant", Value::s(next.tenant.as_str())),
+                (":workflow", Value::s(next.id.as_str())),
+                (":recipient", Value::s(&message.recipient)),
+                (":one", Value::n(1)),
+            ];
+            rest.push(Action::update(key, Expression::new(text, values)));
+        }
+    }
+    Ok(())
+}
+
+/// The place of a stream among those that are due.
+fn stream_place(due: i64, head: &Key) -> String {
+    format!("{}#{}", keys::time(due), head.pk)
+}

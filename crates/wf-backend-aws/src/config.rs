@@ -1,0 +1,71 @@
+//! What a store is opened with. Read by `client` and `open`; nothing here touches the network.
+
+use std::fmt;
+
+use aws_sdk_dynamodb::config::{HttpClient, SharedHttpClient};
+
+/// How to reach a DynamoDB table. Make one with [`AwsConfig::new`] and change what you must.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct AwsConfig {
+    /// The table.
+    pub table: String,
+    /// The region; from the environment or the profile when absent.
+    pub region: Option<String>,
+    /// Another endpoint than that of the region: an emulator, or an interface endpoint. An emulator needs no account:
+    /// with an endpoint on the loopback interface and no credentials in the environment, made-up ones are sent.
+    pub endpoint_url: Option<String>,
+    /// How long a connection may take to come up, in milliseconds.
+    pub connect_timeout_ms: u64,
+    /// How long one request may take, in milliseconds.
+    pub attempt_timeout_ms: u64,
+    /// How long a call of the port may go on sending requests again, in milliseconds. The last request may end
+    /// `attempt_timeout_ms` later.
+    pub patience_ms: u64,
+    /// How often one request is sent at most.
+    pub attempts_max: u32,
+    /// Ask for the capacity that each request consumed, for [`AwsStore::usage`](crate::AwsStore::usage).
+    pub measure: bool,
+    http_client: Option<SharedHttpClient>,
+}
+
+impl AwsConfig {
+    /// The defaults for a table.
+    #[must_use]
+    pub fn new(table: impl Into<String>) -> Self {
+        Self {
+            table: table.into(),
+            region: None,
+            endpoint_url: None,
+            connect_timeout_ms: 1_000,
+            attempt_timeout_ms: 2_000,
+            patience_ms: 5_000,
+            attempts_max: 12,
+            measure: false,
+            http_client: None,
+        }
+    }
+
+    /// Sends requests through another HTTP client than that of the SDK: where tests make requests fail.
+    #[must_use]
+    pub fn with_http_client(mut self, client: impl HttpClient + 'static) -> Self {
+        self.http_client = Some(SharedHttpClient::new(client));
+        self
+    }
+
+    pub(crate) fn http_client(&self) -> Option<SharedHttpClient> {
+        self.http_client.clone()
+    }
+}
+
+impl fmt::Debug for AwsConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AwsConfig")
+            .field("table", &self.table)
+            .field("region", &self.region)
+            .field("endpoint_url", &self.endpoint_url)
+            .field("attempt_timeout_ms", &self.attempt_timeout_ms)
+            .field("patience_ms", &self.patience_ms)
+            .finish_non_exhaustive()
+    }
+}

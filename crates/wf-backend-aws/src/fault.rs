@@ -1,0 +1,260 @@
+//! The only mapping of the SDK's errors to the errors of the port.
+//!
+//! | what came back | applied? | what `link` does | told as |
+//! |---|---|---|---|
+//! | throttled (also 429, a quota) | no | sends the same again, later | `Unavailable` |
+//! | conflict with another transaction | no | the same | `Unavailable` |
+//! | 5xx, no answer in time, connection lost, unreadable answer | perhaps | the same, with the same token | `Ambiguous` |
+//! | transaction in progress | perhaps | the same | `Ambiguous` |
+//! | token used for other parameters | perhaps | the same under another token: the ledger keeps it from happening twice | `Ambiguous` |
+//! | a condition failed | no | tells which, with the item that was met | `Conflict` |
+//! | refused: no table, no permission, not valid | no | nothing | `Unavailable` |
+//!
+//! "Perhaps" stays true for all later attempts of the call. Reads apply nothing, so whatever happens to them is
+//! `Unavailable`. An item that cannot be read is `Corrupt`.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use thiserror::Error;
+use wf_core::ports::{CommitError, DefinitionError, OpenError, ReadError, SettleError, Source};
+
+/// Why the store did not do what was asked; the source of the port's errors.
+#[derive(Debug, Clone, Error)]
+pub enum Trouble {
+    /// The table, the account or a partition has no more capacity for now.
+    #[error("DynamoDB throttles requests to the table")]
+    Throttled(#[source] Cause),
+    /// Somebody else writes the same items.
+    #[error("other transactions keep writing the same items")]
+    Contended(#[source] Cause),
+    /// No answer, or one that says nothing.
+    #[error("DynamoDB did not answer")]
+    Silent(#[source] Cause),
+    /// The table does not exist or is not ready.
+    #[error(
+        "the table does not exist or is not active yet: run `wf-cli aws init`, or check its name and region"
+    )]
+    NoTable(#[source] Cause),
+    /// No credentials, or not the right ones.
+    #[error("the credentials are missing, wrong or lack a permission")]
+    Denied(#[source] Cause),
+    /// DynamoDB does not take the request; a bug of ours.
+    #[error("DynamoDB refused the request")]
+    Refused(#[source] Cause),
+    /// What was asked contradicts itself; a bug of the caller.
+    #[error("the request is not well formed: {0}")]
+    Malformed(&'static str),
+    /// It would take more actions, bytes or keys than one transaction has.
+    #[error("too much for one transaction: {0}")]
+    TooMuch(&'static str),
+    /// A cursor that this store did not make.
+    #[error("not a cursor of this store")]
+    BadCursor,
+}
+
+/// What the SDK said.
+#[derive(Debug, Clone, Error)]
+#[error("{what}")]
+pub struct Cause {
+    what: String,
+    #[source]
+    source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl Cause {
+    /// A cause that no error of the SDK stands behind.
+    pub(crate) fn said(what: impl Into<String>) -> Self {
+        Self { what: what.into(), source: None }
+    }
+}
+
+/// What an error of the SDK means for whoever sent the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Not applied; the same request may pass later.
+    Throttled,
+    /// Not applied; the same request may pass later.
+    Contended,
+    /// May have been applied, or may still be.
+    Unknown,
+    /// The token was used for another request; may have been applied.
+    TokenTaken,
+    /// Not applied; a condition failed.
+    Condition,
+    /// Not applied; the reasons tell why.
+    Cancelled,
+    NoTable,
+    Denied,
+    /// Not applied, and it never will be.
+    Refused,
+}
+
+impl Kind {
+    /// Of an error code of DynamoDB (API reference, Common Errors and the operations' own).
+    fn of_code(code: &str) -> Option<Self> {
+        Some(match code {
+            "ThrottlingException"
+            | "Throttling"
+            | "ProvisionedThroughputExceededException"
+            | "RequestLimitExceeded"
+            | "LimitExceededException" => Self::Throttled,
+            "TransactionConflictException" | "ReplicatedWriteConflictException" => Self::Contended,
+            "TransactionInProgressException"
+            | "InternalServerError"
+            | "InternalFailure"
+            | "ServiceUnavailable"
+            | "RequestTimeout" => Self::Unknown,
+            "IdempotentParameterMismatchException" => Self::TokenTaken,
+            "ConditionalCheckFailedException" => Self::Condition,
+            "TransactionCanceledException" => Self::Cancelled,
+            "ResourceNotFoundException" | "TableNotFoundException" => Self::NoTable,
+            "AccessDeniedException"
+            | "AccessDenied"
+            | "UnrecognizedClientException"
+            | "InvalidSignatureException"
+            | "SignatureDoesNotMatch"
+            | "ExpiredToken"
+            | "ExpiredTokenException"
+            | "InvalidClientTokenId"
+            | "IncompleteSignature"
+            | "MissingAuthenticationTokenException"
+            | "OptInRequired" => Self::Denied,
+            _ => return None,
+        })
+    }
+
+    /// Of any error.
+    pub(crate) fn of<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> Self {
+        if let SdkError::ServiceError(answer) = error {
+            let status = answer.raw().status().as_u16();
+            let code = answer.err().code().and_then(Self::of_code);
+            return code.unwrap_or(match status {
+                429 => Self::Throttled,
+                500.. => Self::Unknown,
+                _ => Self::Refused,
+            });
+        }
+        let unsent = matches!(error, SdkError::ConstructionFailure(_))
+            || matches!(error, SdkError::DispatchFailure(failure) if failure.is_user());
+        if unsent { Self::Refused } else { Self::Unknown }
+    }
+
+    /// Sending the same request again may help.
+    pub(crate) fn may_pass(self) -> bool {
+        match self {
+            Self::Throttled | Self::Contended | Self::Unknown | Self::TokenTaken => true,
+            Self::Condition | Self::Cancelled | Self::NoTable | Self::Denied | Self::Refused => {
+                false
+            }
+        }
+    }
+
+    pub(crate) fn trouble(self, cause: Cause) -> Trouble {
+        match self {
+            Self::Throttled => Trouble::Throttled(cause),
+            Self::Contended | Self::Condition | Self::Cancelled => Trouble::Contended(cause),
+            Self::Unknown | Self::TokenTaken => Trouble::Silent(cause),
+            Self::NoTable => Trouble::NoTable(cause),
+            Self::Denied => Trouble::Denied(cause),
+            Self::Refused => Trouble::Refused(cause),
+        }
+    }
+}
+
+/// What the SDK said, as a cause.
+pub(crate) fn cause<E>(error: SdkError<E, HttpResponse>) -> Cause
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    let code = error.code().map(str::to_owned);
+    let message = error.message().unwrap_or_default().to_owned();
+    let what = match code {
+        Some(code) => format!("{code}: {message}"),
+        None => error.to_string(),
+    };
+    let source = match error.into_source() {
+        Ok(source) => Some(Arc::from(source)),
+        Err(_) => None,
+    };
+    Cause { what, source }
+}
+
+/// Why something could not be read or done. Nothing was applied, or it does not matter whether it was.
+#[derive(Debug, Clone)]
+pub(crate) enum Fail {
+    Trouble(Trouble),
+    Unreadable(String),
+}
+
+impl From<Trouble> for Fail {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+impl Fail {
+    pub(crate) fn unreadable(what: &str, why: impl std::fmt::Display) -> Self {
+        Self::Unreadable(format!("{what}: {why}"))
+    }
+
+    fn into_source(self) -> Source {
+        match self {
+            Self::Trouble(trouble) => trouble.into(),
+            Self::Unreadable(what) => what.into(),
+        }
+    }
+
+    /// As the answer to a commit that was surely not applied.
+    pub(crate) fn into_commit_error(self) -> CommitError {
+        match self {
+            Self::Trouble(trouble) => {
+                let after_ms = matches!(trouble, Trouble::Throttled(_)).then_some(THROTTLED_MS);
+                CommitError::Unavailable { after_ms, source: trouble.into() }
+            }
+            Self::Unreadable(what) => CommitError::Corrupt { what },
+        }
+    }
+}
+
+/// When to try again after throttling that outlasted our patience: DynamoDB refills its buckets within seconds.
+const THROTTLED_MS: i64 = 2_000;
+
+impl From<Fail> for ReadError {
+    fn from(fail: Fail) -> Self {
+        match fail {
+            Fail::Trouble(trouble) => Self::Unavailable { source: trouble.into() },
+            Fail::Unreadable(what) => Self::Corrupt { what },
+        }
+    }
+}
+
+impl From<Fail> for SettleError {
+    fn from(fail: Fail) -> Self {
+        Self::Unavailable { source: fail.into_source() }
+    }
+}
+
+impl From<Fail> for DefinitionError {
+    fn from(fail: Fail) -> Self {
+        Self::Unavailable { source: fail.into_source() }
+    }
+}
+
+impl From<Fail> for OpenError {
+    fn from(fail: Fail) -> Self {
+        match fail {
+            Fail::Trouble(trouble @ (Trouble::NoTable(_) | Trouble::Denied(_))) => {
+                let why = match &trouble {
+                    Trouble::NoTable(cause) | Trouble::Denied(cause) => cause.to_string(),
+                    other => other.to_string(),
+                };
+                Self::Refused { message: format!("{trouble} ({why})") }
+            }
+            Fail::Trouble(trouble) => Self::Unavailable { source: trouble.into() },
+            Fail::Unreadable(what) => Self::Corrupt { what },
+        }
+    }
+}

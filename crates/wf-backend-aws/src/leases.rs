@@ -1,0 +1,102 @@
+//! Leases: a token and an expiry on an item. Whoever holds the token may change what is leased; after the expiry somebody
+//! else may take it. An expiry further ahead than a lease lasts was written by a wrong clock and counts as over.
+
+use wf_core::models::Timestamp;
+use wf_core::ports::{Claim, LeaseToken};
+
+use crate::action::Expression;
+use crate::fault::Fail;
+use crate::item::{Attributes, Item, Value};
+use crate::keys::{self, Key};
+use crate::link::{Changed, Link};
+
+/// When the live lease of an item is over, if it has one.
+pub(crate) fn live_until(item: &Item, now: Timestamp, lease_ms: i64) -> Result<Option<i64>, Fail> {
+    let until: Option<i64> = item.opt_number("lease_until")?;
+    let horizon = now.as_ms().saturating_add(lease_ms);
+    Ok(until.filter(|until| now.as_ms() < *until && *until <= horizon))
+}
+
+/// An item has a live lease.
+pub(crate) fn is_live(item: &Item, now: Timestamp, lease_ms: i64) -> Result<bool, Fail> {
+    Ok(live_until(item, now, lease_ms)?.is_some())
+}
+
+fn over(now: Timestamp, lease_ms: i64) -> (&'static str, Vec<(&'static str, Value)>) {
+    let text =
+        "(attribute_not_exists(lease_until) OR lease_until <= :now OR lease_until > :horizon)";
+    let horizon = now.as_ms().saturating_add(lease_ms);
+    (text, vec![(":now", Value::n(now.as_ms())), (":horizon", Value::n(horizon))])
+}
+
+/// Takes the lease of an item whose attribute `due` is there and not after now, unless it has a live one. An answer that
+/// was lost does no harm: the item that the repeat meets has our token.
+pub(crate) async fn take(
+    link: &Link,
+    key: &Key,
+    due: &'static str,
+    claim: &Claim,
+) -> Result<bool, Fail> {
+    let (over, values) = over(claim.now, claim.lease_ms);
+    let condition = Expression::new(
+        format!("{due} <= :now AND {over}"),
+        values.into_iter().collect::<Attributes>(),
+    );
+    put(link, key, &claim.token, claim.now, claim.lease_ms, condition).await
+}
+
+async fn put(
+    link: &Link,
+    key: &Key,
+    token: &LeaseToken,
+    now: Timestamp,
+    lease_ms: i64,
+    condition: Expression,
+) -> Result<bool, Fail> {
+    let until = now.plus_ms(lease_ms).as_ms();
+    let update = Expression::new(
+        "SET lease_token = :token, lease_until = :until",
+        [(":token", Value::s(&token.0)), (":until", Value::n(until))],
+    );
+    Ok(match link.update(key, &update, &condition).await? {
+        Changed::Done => true,
+        Changed::Not(Some(item)) => item.opt_text("lease_token")? == Some(&token.0),
+        Changed::Not(None) => false,
+    })
+}
+
+/// The lease of one shard of the reconciler, of which one process at a time works.
+#[derive(Debug, Clone)]
+pub struct ShardLease {
+    /// Which shard.
+    pub shard: u8,
+    /// Random, one's own.
+    pub token: LeaseToken,
+    /// Now.
+    pub now: Timestamp,
+    /// How long the lease lasts, in milliseconds.
+    pub lease_ms: i64,
+}
+
+/// Takes or renews the lease of a shard; false when somebody else has it.
+pub(crate) async fn hold_shard(link: &Link, lease: &ShardLease) -> Result<bool, Fail> {
+    let (over, mut values) = over(lease.now, lease.lease_ms);
+    values.push((":mine", Value::s(&lease.token.0)));
+    let condition = Expression::new(
+        format!("{over} OR lease_token = :mine"),
+        values.into_iter().collect::<Attributes>(),
+    );
+    put(link, &keys::reconciler(lease.shard), &lease.token, lease.now, lease.lease_ms, condition)
+        .await
+}
+
+/// Gives the lease of a shard back; false when it is somebody else's.
+pub(crate) async fn release_shard(
+    link: &Link,
+    shard: u8,
+    token: &LeaseToken,
+) -> Result<bool, Fail> {
+    let mine = Expression::new("lease_token = :mine", [(":mine", Value::s(&token.0))]);
+    let key = keys::reconciler(shard);
+    Ok(link.delete(&key, &mine).await? || link.get(&key).await?.is_none())
+}

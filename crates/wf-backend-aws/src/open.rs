@@ -1,0 +1,91 @@
+//! Opening a store: look at the table, read its identity, make one where there is none.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD_NO_PAD;
+use wf_core::ports::{OpenError, StoreIdentity};
+use wf_core::state_machine::Secret;
+
+use crate::config::AwsConfig;
+use crate::definitions::put_new;
+use crate::fault::{Cause, Fail, Trouble};
+use crate::item::{Attributes, Item, Value, json};
+use crate::keys;
+use crate::link::Link;
+use crate::store::AwsStore;
+use crate::{client, table};
+
+/// The schema that this build reads and writes.
+pub(crate) const SCHEMA: u64 = 1;
+
+/// A store that was opened.
+#[derive(Debug)]
+pub struct Opened {
+    /// The store.
+    pub store: AwsStore,
+    /// The table was empty: the store was made.
+    pub created: bool,
+}
+
+pub(crate) async fn open(config: AwsConfig, may_create: bool) -> Result<Opened, OpenError> {
+    if config.table.is_empty() {
+        return Err(OpenError::Refused { message: "backend.aws.table is not set".to_owned() });
+    }
+    let link = Link::new(client::connect(&config).await, config);
+    let created = match identity(&link).await? {
+        Some(_) => false,
+        None if may_create => make(&link).await?,
+        None => {
+            let table = &link.config().table;
+            let message = format!("there is no store in the table {table}: start the server once");
+            return Err(OpenError::Refused { message });
+        }
+    };
+    Ok(Opened { store: AwsStore::new(link), created })
+}
+
+/// The identity of the store, if there is one.
+pub(crate) async fn identity(link: &Link) -> Result<Option<StoreIdentity>, OpenError> {
+    let Some(item) = link.get(&keys::identity()).await? else { return Ok(None) };
+    let found: u64 = item.number("schema")?;
+    if found > SCHEMA {
+        return Err(OpenError::NewerSchema { found, known: SCHEMA });
+    }
+    Ok(Some(read(&item)?))
+}
+
+pub(crate) fn read(item: &Item) -> Result<StoreIdentity, Fail> {
+    let written: Vec<String> = item.json("secrets")?;
+    let secret = |text: &String| {
+        let bytes = BASE64_STANDARD_NO_PAD.decode(text);
+        bytes.map(Secret::new).map_err(|_| Fail::unreadable("a secret", "not base64"))
+    };
+    let secrets = written.iter().map(secret).collect::<Result<Vec<_>, Fail>>()?;
+    if secrets.is_empty() {
+        return Err(Fail::unreadable("secrets", "there is none"));
+    }
+    Ok(StoreIdentity { id: item.text("store_id")?.to_owned(), secrets })
+}
+
+/// Makes the identity, unless somebody else does at the same time. Only in a table of our shape.
+async fn make(link: &Link) -> Result<bool, OpenError> {
+    if let Some(wrong) = table::shape_of(link.client(), &link.config().table).await?.first() {
+        let table = &link.config().table;
+        return Err(OpenError::Refused {
+            message: format!("the table {table} is not ours: {wrong}"),
+        });
+    }
+    let (mut id, mut secret) = ([0_u8; 16], [0_u8; 32]);
+    for bytes in [id.as_mut_slice(), secret.as_mut_slice()] {
+        getrandom::fill(bytes).map_err(|error| {
+            Fail::from(Trouble::Refused(Cause::said(format!("no randomness: {error}"))))
+        })?;
+    }
+    let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let secrets = [BASE64_STANDARD_NO_PAD.encode(secret)];
+    let item = Attributes::from([
+        ("schema", Value::n(SCHEMA)),
+        ("store_id", Value::S(hex)),
+        ("secrets", Value::S(json(&secrets, "secrets")?)),
+    ]);
+    Ok(put_new(link, keys::identity(), item).await?)
+}

@@ -1,0 +1,253 @@
+//! Messages under lease. A stream (workflow, recipient) has a head with its lease and the time when its first pending
+//! message is due; the index by state finds heads by that time. What the index finds is looked at again in the table.
+
+use std::collections::BTreeMap;
+
+use wf_core::models::{TenantId, Timestamp, WorkflowId};
+use wf_core::ports::{
+    Claim, ClaimedStream, OutboxQuery, OutboxRow, OutboxState, Page, SettleError, Settlement,
+};
+
+use crate::action::{Action, Expression};
+use crate::codec::outbox;
+use crate::fault::{Cause, Fail, Trouble};
+use crate::item::{Item, Value};
+use crate::keys::{self, BY_ID, BY_STATE, Key, by_id, by_state};
+use crate::leases;
+use crate::link::{Link, Range, Unsent};
+use crate::read::lists;
+
+/// Most rows of one claimed stream.
+const STREAM_ROWS_MAX: usize = 16;
+/// Streams looked at in one page of the index.
+const PAGE: u32 = 50;
+/// How often a settlement starts again because messages joined the stream meanwhile.
+const SETTLE_LOOKS_MAX: u32 = 8;
+
+/// A stream as it was read: its head, and its rows in order.
+struct Stream {
+    head: Key,
+    lease: Option<String>,
+    joined: u64,
+    rows: Vec<(Key, OutboxRow)>,
+}
+
+/// Takes the lease of streams that are due.
+pub(crate) async fn claim(link: &Link, claim: &Claim) -> Result<Vec<ClaimedStream>, Fail> {
+    let most = usize::try_from(claim.limit).unwrap_or(usize::MAX);
+    let until = format!("{}{}", keys::time(claim.now.as_ms()), keys::LAST);
+    let mut range = Range::between(by_state::STREAMS.to_owned(), " ", until).of(BY_STATE);
+    range.limit = Some(PAGE);
+    let mut claimed = Vec::new();
+    while claimed.len() < most {
+        let (found, next) = link.query(&range).await?;
+        let keys = found.iter().map(Item::key).collect::<Result<Vec<_>, Fail>>()?;
+        for (key, head) in keys.iter().zip(link.get_each(&keys).await?) {
+            let Some(head) = head else { continue };
+            if claimed.len() == most {
+                break;
+            }
+            if is_due(&head, claim)? && leases::take(link, key, "due_at", claim).await? {
+                claimed.extend(bring(link, &head, claim).await?);
+            }
+        }
+        range.start = next;
+        if range.start.is_none() {
+            break;
+        }
+    }
+    Ok(claimed)
+}
+
+fn is_due(head: &Item, claim: &Claim) -> Result<bool, Fail> {
+    let due: Option<i64> = head.opt_number("due_at")?;
+    let due = due.is_some_and(|due| due <= claim.now.as_ms());
+    Ok(due && !leases::is_live(head, claim.now, claim.lease_ms)?)
+}
+
+/// The stream with the rows that are due, now that its lease is taken. None when there are none: others settled it
+/// between our look and our lease.
+async fn bring(link: &Link, head: &Item, claim: &Claim) -> Result<Option<ClaimedStream>, Fail> {
+    let (tenant, workflow_id): (TenantId, WorkflowId) =
+        (head.parsed("tenant")?, head.parsed("workflow")?);
+    let recipient = head.text("recipient")?.to_owned();
+    let rows = rows(link, &keys::stream(&tenant, &workflow_id, &recipient)).await?;
+    let pending = rows.into_iter().map(|(_, row)| row).filter(is_pending);
+    let due = pending.take_while(|row| row.status.next_attempt_at <= claim.now);
+    let rows: Vec<_> = due.take(STREAM_ROWS_MAX).collect();
+    let stream = ClaimedStream { tenant, workflow_id, recipient, token: claim.token.clone(), rows };
+    if stream.rows.is_empty() {
+        let nothing = Settlement {
+            tenant: stream.tenant,
+            workflow_id: stream.workflow_id,
+            recipient: stream.recipient,
+            token: stream.token,
+            now: claim.now,
+            results: Vec::new(),
+        };
+        return match settle(link, &nothing).await {
+            Ok(()) | Err(SettleError::LeaseLost | SettleError::Unavailable { .. }) => Ok(None),
+        };
+    }
+    Ok(Some(stream))
+}
+
+fn is_pending(row: &OutboxRow) -> bool {
+    row.status.state == OutboxState::Pending
+}
+
+/// The rows of a stream, lowest place first.
+async fn rows(link: &Link, pk: &str) -> Result<Vec<(Key, OutboxRow)>, Fail> {
+    let range = Range::prefix(pk.to_owned(), keys::MESSAGE);
+    let items = link.query_all(range, usize::MAX).await?;
+    items.iter().map(|item| Ok((item.key()?, outbox::read(item)?))).collect()
+}
+
+async fn read(link: &Link, head: Key) -> Result<Option<Stream>, Fail> {
+    let Some(item) = link.get(&head).await? else { return Ok(None) };
+    let rows = rows(link, &head.pk).await?;
+    let lease = item.opt_text("lease_token")?.map(str::to_owned);
+    Ok(Some(Stream { head, lease, joined: item.number("joined")?, rows }))
+}
+
+impl Stream {
+    /// The action on the head that belongs to changed rows: when the stream is due next, and that more was read than is
+    /// there only if nothing joined.
+    fn turn(&self, release: bool, condition: &str, values: Vec<(&'static str, Value)>) -> Action {
+        let due = self.rows.iter().map(|(_, row)| row).find(|row| is_pending(row));
+        let mut set = vec!["joined = :next"];
+        let mut remove = Vec::new();
+        let mut update = vec![(":next", Value::n(self.joined.saturating_add(1)))];
+        match due.map(|row| row.status.next_attempt_at.as_ms()) {
+            Some(due) => {
+                set.extend(["due_at = :due", "state_pk = :streams", "state_sk = :place"]);
+                let place = format!("{}#{}", keys::time(due), self.head.pk);
+                update.extend([
+                    (":due", Value::n(due)),
+                    (":streams", Value::s(by_state::STREAMS)),
+                    (":place", Value::S(place)),
+                ]);
+            }
+            None => remove.extend(["due_at", "state_pk", "state_sk"]),
+        }
+        if release {
+            remove.extend(["lease_token", "lease_until"]);
+        }
+        let mut text = format!("SET {}", set.join(", "));
+        if !remove.is_empty() {
+            text = format!("{text} REMOVE {}", remove.join(", "));
+        }
+        let mut condition =
+            Expression { text: condition.to_owned(), values: values.into_iter().collect() };
+        condition.values.insert(":joined", Value::n(self.joined));
+        let update = Expression { text, values: update.into_iter().collect() };
+        Action::update(self.head.clone(), update).when(condition)
+    }
+}
+
+/// Records what became of claimed messages and releases the lease.
+pub(crate) async fn settle(link: &Link, settlement: &Settlement) -> Result<(), SettleError> {
+    let Settlement { tenant, workflow_id, recipient, token, now, results } = settlement;
+    let results: BTreeMap<&str, _> = results.iter().map(|(id, s)| (id.as_str(), s)).collect();
+    for _ in 0..SETTLE_LOOKS_MAX {
+        let head = keys::stream_head(tenant, workflow_id, recipient);
+        let stream = read(link, head).await.map_err(SettleError::from)?;
+        let Some(mut stream) = stream.filter(|stream| stream.lease.as_ref() == Some(&token.0))
+        else {
+            return Err(SettleError::LeaseLost);
+        };
+        let mut changes = Vec::new();
+        for (key, row) in &mut stream.rows {
+            let settled = results.get(row.message.id.as_str());
+            if let Some(settled) = settled.filter(|_| is_pending(row)) {
+                let change = outbox::settle(row, settled, *now);
+                let pending = outbox::is(OutboxState::Pending);
+                changes.push(Action::update(key.clone(), change).when(pending));
+            }
+        }
+        let mine = vec![(":token", Value::s(&token.0))];
+        let turn = stream.turn(true, "joined = :joined AND lease_token = :token", mine);
+        changes.insert(0, turn);
+        if applied(link, &changes).await? {
+            return Ok(());
+        }
+    }
+    let cause = Cause::said("messages keep joining the stream");
+    Err(Fail::from(Trouble::Contended(cause)).into())
+}
+
+/// True when the actions were applied, false when somebody changed the stream since it was read. What was applied by an
+/// attempt whose answer was lost is found settled: the lease is gone.
+async fn applied(link: &Link, actions: &[Action]) -> Result<bool, SettleError> {
+    match link.transact(actions).await {
+        Ok(met) => Ok(met.is_none()),
+        Err(Unsent { fail, .. }) => Err(fail.into()),
+    }
+}
+
+/// A page of messages. Those of one state that is not for ever are read by state, all others by id.
+pub(crate) async fn list(link: &Link, query: &OutboxQuery) -> Result<Page<OutboxRow>, Fail> {
+    let range = match query.state {
+        Some(OutboxState::Pending) => Range::prefix(by_state::PENDING.to_owned(), "").of(BY_STATE),
+        Some(OutboxState::Dead) => Range::prefix(by_state::DEAD.to_owned(), "").of(BY_STATE),
+        Some(OutboxState::Delivered) | None => {
+            Range::prefix(by_id::MESSAGES.to_owned(), "").of(BY_ID)
+        }
+    };
+    let keep = |item: &Item| {
+        let row = outbox::read(item)?;
+        Ok(query.state.is_none_or(|state| row.status.state == state).then_some(row))
+    };
+    lists::page_of(link, range, query.after.as_ref(), query.limit, keep).await
+}
+
+/// Makes a dead row pending again; false when there is none with this id.
+pub(crate) async fn revive(link: &Link, id: &str, now: Timestamp) -> Result<bool, SettleError> {
+    let range = Range::prefix(by_id::MESSAGES.to_owned(), &outbox::listed_prefix(id)).of(BY_ID);
+    let (found, _) = link.query(&range).await.map_err(SettleError::from)?;
+    for item in found {
+        let key = item.key().map_err(SettleError::from)?;
+        if revive_at(link, &key, now).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+async fn revive_at(link: &Link, key: &Key, now: Timestamp) -> Result<bool, SettleError> {
+    for _ in 0..SETTLE_LOOKS_MAX {
+        let head = Key::new(key.pk.clone(), "STREAM");
+        let Some(mut stream) = read(link, head).await.map_err(SettleError::from)? else {
+            return Ok(false);
+        };
+        let row = stream.rows.iter_mut().find(|(at, _)| at == key).map(|(_, row)| row);
+        let Some(row) = row.filter(|row| row.status.state == OutboxState::Dead) else {
+            return Ok(false);
+        };
+        let change = outbox::revive(row, now);
+        let change = Action::update(key.clone(), change).when(outbox::is(OutboxState::Dead));
+        let turn = stream.turn(false, "joined = :joined", Vec::new());
+        if applied(link, &[turn, change]).await? {
+            return Ok(true);
+        }
+    }
+    let cause = Cause::said("the stream of the message keeps changing");
+    Err(Fail::from(Trouble::Contended(cause)).into())
+}
+
+/// Deletes messages delivered at `until` or before, at most `limit`.
+pub(crate) async fn sweep(link: &Link, until: i64, limit: u32) -> Result<u64, Fail> {
+    let to = format!("{}{}", keys::time(until), keys::LAST);
+    let range = Range::between(by_state::DELIVERED.to_owned(), " ", to).of(BY_STATE);
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    let found = link.query_all(range.limit(limit), most).await?;
+    let old = Expression::new(
+        "delivery = :is AND delivered_at <= :until",
+        [(":is", Value::s(outbox::name(OutboxState::Delivered))), (":until", Value::n(until))],
+    );
+    let mut deleted = 0;
+    for item in found {
+        deleted += u64::from(link.delete(&item.key()?, &old).await?);
+    }
+    Ok(deleted)
+}

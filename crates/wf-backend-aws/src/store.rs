@@ -1,0 +1,203 @@
+//! The store's handle: the port, method by method.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use wf_core::locks::LockRow;
+use wf_core::models::{Actor, Digest, Person, TenantId, Timestamp, Workflow, WorkflowId};
+use wf_core::policy::Definition;
+use wf_core::ports::{
+    Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
+    LeaseToken, ListQuery, LoadQuery, NextDeadline, OpenError, OutboxQuery, OutboxRow, Page,
+    ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
+};
+use wf_core::state_machine::Event;
+
+use crate::config::AwsConfig;
+use crate::known::Memory;
+use crate::leases::ShardLease;
+use crate::link::{Link, Usage};
+use crate::open::{self, Opened};
+use crate::read::{events, lists, load};
+use crate::{commit, deadlines, definitions, keys, leases, outbox, sweep};
+
+/// A store in a DynamoDB table. Cheap to clone; all clones are one store. Nothing runs in the background and nothing is
+/// buffered: when a call has returned, its work is done.
+#[derive(Debug, Clone)]
+pub struct AwsStore {
+    link: Link,
+    memory: Arc<Memory>,
+}
+
+impl AwsStore {
+    /// Opens the store in a table that exists, making its identity in an empty one.
+    ///
+    /// # Errors
+    /// [`OpenError`]; its message says what to do.
+    pub async fn open(config: AwsConfig) -> Result<Opened, OpenError> {
+        open::open(config, true).await
+    }
+
+    /// Opens a store that is there: for commands, which must not make one by mistake.
+    ///
+    /// # Errors
+    /// [`OpenError`]; its message says what to do.
+    pub async fn open_existing(config: AwsConfig) -> Result<Self, OpenError> {
+        Ok(open::open(config, false).await?.store)
+    }
+
+    pub(crate) fn new(link: Link) -> Self {
+        Self { link, memory: Arc::default() }
+    }
+
+    /// How the store was opened.
+    #[must_use]
+    pub fn config(&self) -> &AwsConfig {
+        self.link.config()
+    }
+
+    /// Requests that this store sent so far, and what they consumed.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.link.usage()
+    }
+
+    /// Takes or renews the lease of a shard of the reconciler; false when somebody else has it.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the table does not answer.
+    pub async fn hold_shard(&self, lease: &ShardLease) -> Result<bool, ReadError> {
+        Ok(leases::hold_shard(&self.link, lease).await?)
+    }
+
+    /// Gives the lease of a shard back; false when it is somebody else's.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the table does not answer.
+    pub async fn release_shard(&self, shard: u8, token: &LeaseToken) -> Result<bool, ReadError> {
+        Ok(leases::release_shard(&self.link, shard, token).await?)
+    }
+}
+
+#[async_trait]
+impl StorageBackendPort for AwsStore {
+    async fn identity(&self) -> Result<StoreIdentity, ReadError> {
+        let item = self.link.get(&keys::identity()).await?;
+        let corrupt = || ReadError::Corrupt { what: "the store has no identity".to_owned() };
+        Ok(open::read(&item.ok_or_else(corrupt)?)?)
+    }
+
+    async fn load(&self, query: &LoadQuery) -> Result<Snapshot, ReadError> {
+        Ok(load::load(&self.link, &self.memory, query).await?)
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<(), CommitError> {
+        commit::commit(&self.link, &self.memory, commit).await
+    }
+
+    async fn events(
+        &self,
+        tenant: &TenantId,
+        workflow: &WorkflowId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Event>, ReadError> {
+        Ok(events::events(&self.link, tenant, workflow, after, limit).await?)
+    }
+
+    async fn open_of(
+        &self,
+        tenant: &TenantId,
+        actor: &Actor,
+        limit: u32,
+    ) -> Result<Vec<Workflow>, ReadError> {
+        Ok(lists::open_of(&self.link, tenant, actor, limit).await?)
+    }
+
+    async fn offered_to(
+        &self,
+        tenant: &TenantId,
+        actor: &Actor,
+        limit: u32,
+    ) -> Result<Vec<Workflow>, ReadError> {
+        Ok(lists::offered_to(&self.link, tenant, actor, limit).await?)
+    }
+
+    async fn people(&self, tenant: &TenantId, limit: u32) -> Result<Vec<Person>, ReadError> {
+        Ok(lists::people(&self.link, tenant, limit).await?)
+    }
+
+    async fn blocked(&self, tenant: &TenantId, limit: u32) -> Result<Vec<Workflow>, ReadError> {
+        Ok(lists::blocked(&self.link, tenant, limit).await?)
+    }
+
+    async fn last_completed(
+        &self,
+        tenant: &TenantId,
+        whose: &Recent,
+    ) -> Result<Option<Workflow>, ReadError> {
+        Ok(lists::last_completed(&self.link, tenant, whose).await?)
+    }
+
+    async fn list(&self, query: &ListQuery) -> Result<Page<Workflow>, ReadError> {
+        Ok(lists::list(&self.link, query).await?)
+    }
+
+    async fn list_locks(
+        &self,
+        tenant: Option<&TenantId>,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<LockRow>, ReadError> {
+        Ok(lists::locks(&self.link, tenant, after, limit).await?)
+    }
+
+    async fn put_definition(&self, definition: &Definition) -> Result<(), DefinitionError> {
+        definitions::put(&self.link, definition).await
+    }
+
+    async fn definition(&self, digest: &Digest) -> Result<Option<Definition>, ReadError> {
+        Ok(definitions::get(&self.link, digest).await?)
+    }
+
+    async fn claim_outbox(&self, claim: &Claim) -> Result<Vec<ClaimedStream>, ReadError> {
+        Ok(outbox::claim(&self.link, claim).await?)
+    }
+
+    async fn settle_outbox(&self, settlement: &Settlement) -> Result<(), SettleError> {
+        outbox::settle(&self.link, settlement).await
+    }
+
+    async fn list_outbox(&self, query: &OutboxQuery) -> Result<Page<OutboxRow>, ReadError> {
+        Ok(outbox::list(&self.link, query).await?)
+    }
+
+    async fn revive_outbox(&self, id: &str, now: Timestamp) -> Result<bool, SettleError> {
+        outbox::revive(&self.link, id, now).await
+    }
+
+    async fn claim_deadlines(&self, claim: &Claim) -> Result<Vec<ClaimedDeadline>, ReadError> {
+        Ok(deadlines::claim(&self.link, claim).await?)
+    }
+
+    async fn next_deadline(
+        &self,
+        now: Timestamp,
+        lease_ms: i64,
+    ) -> Result<NextDeadline, ReadError> {
+        Ok(deadlines::next(&self.link, now, lease_ms).await?)
+    }
+
+    async fn settle_deadline(&self, claimed: &ClaimedDeadline) -> Result<(), SettleError> {
+        deadlines::settle(&self.link, claimed).await
+    }
+
+    async fn sweep(
+        &self,
+        now: Timestamp,
+        retention_ms: i64,
+        limit: u32,
+    ) -> Result<Swept, SettleError> {
+        sweep::sweep(&self.link, now, retention_ms, limit).await
+    }
+}
