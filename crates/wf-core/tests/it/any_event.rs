@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use serde_json::Map;
 use wf_core::models::{
-    Actor, HeldAsset, Person, Phase, Reading, Severity, TenantId, Timestamp, Workflow,
+    Actor, HeldAsset, Person, Phase, Reading, Recipient, Severity, TenantId, Timestamp, Workflow,
 };
 use wf_core::policy::{DomainPolicyPort as _, Effect};
 use wf_core::state_machine::{Event, EventBody, Recording, evolve};
@@ -36,6 +36,7 @@ fn started() -> EventBody {
         inputs: Map::new(),
         sensitive_inputs: Map::new(),
         owner: person(),
+        deadlines: Vec::new(),
     }
 }
 
@@ -60,6 +61,8 @@ fn body(n: usize, m: u32) -> EventBody {
             summary: None,
             severity: Severity::Low,
             escalated_to: None,
+            respond_within_ms: m.is_multiple_of(3).then_some(60_000),
+            then: vec![Recipient::last("desk")],
         },
         7 => EventBody::ProblemNoted { step_id: None, summary: "dusty".to_owned() },
         8 => EventBody::BlockResolved {
@@ -80,8 +83,22 @@ fn body(n: usize, m: u32) -> EventBody {
         },
         13 => EventBody::LockReleased { asset_id: id("U-7"), reason: "left".to_owned() },
         14 => EventBody::WorkflowCompleted { result: id("good"), note: None },
-        15 => EventBody::DeadlinePassed { deadline_id: format!("w/{m}/0") },
-        _ => EventBody::Escalated { block_id: Some(id(&block)), to: "desk".to_owned() },
+        15 => EventBody::DeadlinePassed {
+            deadline_id: format!("w/{m}/0"),
+            name: None,
+            block_id: m.is_multiple_of(2).then(|| id(&block)),
+        },
+        16 => EventBody::Escalated {
+            block_id: Some(id(&block)),
+            to: "desk".to_owned(),
+            respond_within_ms: m.is_multiple_of(3).then_some(60_000),
+            then: Vec::new(),
+        },
+        17 => EventBody::StepNotNeeded { step_id: id(&step), because_of: id("step-9") },
+        _ => EventBody::WaitStarted {
+            step_id: id(&step),
+            until: Timestamp::from_ms(BEGIN_MS + i64::from(m)),
+        },
     }
 }
 
@@ -131,7 +148,7 @@ proptest! {
     #[test]
     fn evolve_is_total_over_any_events(
         start in any::<bool>(),
-        bodies in prop::collection::vec((0_usize..17, 0_u32..12, any::<bool>()), 0..40),
+        bodies in prop::collection::vec((0_usize..19, 0_u32..12, any::<bool>()), 0..40),
     ) {
         let mut state = start.then(|| evolve(None, &event(1, started(), false))).flatten();
         for (n, (kind, about, system)) in bodies.into_iter().enumerate() {

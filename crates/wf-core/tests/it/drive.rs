@@ -6,15 +6,16 @@ use serde_json::{Map, Value, json};
 use wf_core::idempotency::{Fingerprint, IdempotencyKey};
 use wf_core::locks::LockChange;
 use wf_core::models::{
-    Actor, AssetId, Cause, Principal, Scopes, Severity, TenantId, Timestamp, Workflow, WorkflowId,
+    Actor, AssetId, Cause, Person, Principal, Scopes, Severity, TenantId, Timestamp, Workflow,
+    WorkflowId,
 };
 use wf_core::ports::Message;
 use wf_core::state_machine::chain::{self, Tip};
 use wf_core::state_machine::command::SubmittedValue;
 use wf_core::state_machine::notices::notices;
 use wf_core::state_machine::{
-    Command, CommandKind, Decision, Event, Facts, LockFact, Rejection, Secret, Unrecorded, Verdict,
-    decide, room,
+    Command, CommandKind, Decision, Event, Facts, LockFact, Rejection, Secret, Transfer,
+    Unrecorded, Verdict, decide, room,
 };
 
 use crate::plain_policy::{PlainPolicy, id};
@@ -34,6 +35,7 @@ pub(crate) struct Desk {
     pub(crate) now: Timestamp,
     pub(crate) acknowledge_at_start: bool,
     pub(crate) open_workflows: u32,
+    pub(crate) people: Vec<Person>,
     pub(crate) secrets: Vec<Secret>,
     pub(crate) calls: u32,
 }
@@ -61,6 +63,17 @@ pub(crate) fn operator() -> Principal {
     }
 }
 
+/// The clock.
+pub(crate) fn clock() -> Principal {
+    Principal::part(TenantId::default_tenant(), Actor::clock())
+}
+
+/// Who followed the link of an escalation.
+pub(crate) fn told() -> Principal {
+    let page = Principal::part(TenantId::default_tenant(), Actor::acknowledgements());
+    Principal { name: Some("duty".to_owned()), ..page }
+}
+
 fn person(name: &str, supervise: bool) -> Principal {
     Principal {
         actor: Actor::User(format!("{name}-subject")),
@@ -82,6 +95,7 @@ impl Desk {
             now: Timestamp::from_ms(BEGIN_MS),
             acknowledge_at_start: false,
             open_workflows: 0,
+            people: Vec::new(),
             secrets: vec![Secret::new(vec![7; 32])],
             calls: 0,
         }
@@ -89,7 +103,7 @@ impl Desk {
 
     /// Started and acknowledged at once.
     pub(crate) fn running() -> Self {
-        let mut desk = Self { acknowledge_at_start: true, ..Self::new() };
+        let mut desk = Self { acknowledge_at_start: true, ..Self::crowded() };
         desk.must(&owner(), start("U-7", json!({"order": "A-1"})));
         desk
     }
@@ -113,6 +127,7 @@ impl Desk {
             secrets: &self.secrets,
             salt: SALT,
             open_workflows: self.open_workflows,
+            people: &self.people,
             acknowledge_at_start: self.acknowledge_at_start,
         };
         decide(self.state.as_ref(), &command, &facts)
@@ -156,7 +171,7 @@ impl Desk {
                 .expect("canonical events");
         if let Some(next) = &next {
             room(next)?;
-            self.messages.extend(notices(&events, next, &self.policy));
+            self.messages.extend(notices(&events, next, &self.policy, None));
         }
         self.events.extend(events);
         self.state = next;
@@ -172,7 +187,7 @@ impl Desk {
         let row = self.locks.entry(change.asset_id().clone()).or_default();
         match change {
             LockChange::Acquire { fence, .. } | LockChange::Take { fence, .. } => {
-                *row = LockFact { fence: *fence, workflow_id: Some(me) };
+                *row = LockFact { fence: *fence, workflow_id: Some(me), owner: None };
             }
             LockChange::Release { fence, .. } => {
                 if row.fence == *fence && row.workflow_id.as_ref() == Some(&me) {
@@ -183,11 +198,34 @@ impl Desk {
         }
     }
 
+    /// People who were seen: Ann, Bob, Sue, and two who are called Cy.
+    pub(crate) fn crowded() -> Self {
+        let more = |subject: &str, name: &str| Person {
+            id: Actor::User(subject.to_owned()),
+            name: Some(name.to_owned()),
+        };
+        let people = [owner(), stranger(), supervisor()].map(|by| by.person());
+        let more = [more("c-1", "Cy Coe"), more("c-2", "Cy Dee")];
+        Self { people: people.into_iter().chain(more).collect(), ..Self::new() }
+    }
+
+    /// The owner offers the workflow.
+    pub(crate) fn must_offer(&mut self, to: Option<&str>) {
+        self.must(&owner(), offer(to));
+    }
+
     /// The asset goes to another workflow.
     pub(crate) fn steal(&mut self, asset: &str) {
         let row = self.locks.entry(id(asset)).or_default();
         row.fence += 1;
         row.workflow_id = Some(id("w-other"));
+        row.owner =
+            Some(Person { id: Actor::User("oscar".to_owned()), name: Some("Oscar".into()) });
+    }
+
+    /// The asset is freed by hand, and nobody has taken it.
+    pub(crate) fn lose(&mut self, asset: &str) {
+        self.locks.entry(id(asset)).or_default().workflow_id = None;
     }
 
     fn cause(&self) -> Cause {
@@ -217,6 +255,9 @@ fn with_token(kind: CommandKind, token: &str) -> CommandKind {
         | CommandKind::SkipStep { .. }
         | CommandKind::ReportProblem { .. }
         | CommandKind::ResolveBlock { .. }
+        | CommandKind::AcknowledgeBlock { .. }
+        | CommandKind::DeadlineReached { .. }
+        | CommandKind::Transfer(_)
         | CommandKind::ReleaseLock { .. } => kind,
     }
 }
@@ -261,6 +302,23 @@ pub(crate) fn resolve(block: &str, decision: &str) -> CommandKind {
         decision: id(decision),
         comment: "looked at it".to_owned(),
     }
+}
+
+/// Offers the workflow: to whoever is called so, or to anybody.
+pub(crate) fn offer(to: Option<&str>) -> CommandKind {
+    CommandKind::Transfer(Transfer::Offer { to: to.map(ToOwned::to_owned) })
+}
+
+pub(crate) fn take_over(reason: Option<&str>) -> CommandKind {
+    CommandKind::Transfer(Transfer::TakeOver { reason_code: reason.map(id) })
+}
+
+pub(crate) fn acknowledge(block: &str) -> CommandKind {
+    CommandKind::AcknowledgeBlock { block_id: id(block) }
+}
+
+pub(crate) fn reached(deadline: &str) -> CommandKind {
+    CommandKind::DeadlineReached { deadline_id: deadline.to_owned() }
 }
 
 pub(crate) fn release(asset: &str) -> CommandKind {

@@ -8,11 +8,11 @@ use wf_core::errors::ErrorCode;
 use wf_core::locks::LockChange;
 use wf_core::models::{Phase, Principal, Severity};
 use wf_core::state_machine::command::SubmittedValue;
-use wf_core::state_machine::{CommandKind, Rejection, Unrecorded, Verdict};
+use wf_core::state_machine::{CommandKind, Rejection, Transfer, Unrecorded, Verdict};
 
 use crate::drive::{
-    Desk, correct, finish, operator, owner, release, report, resolve, skip, start, start_with,
-    stranger, submit, supervisor, value,
+    Desk, acknowledge, clock, correct, finish, offer, operator, owner, reached, release, report,
+    resolve, skip, start, start_with, stranger, submit, supervisor, take_over, told, value,
 };
 use crate::plain_policy::{PlainPolicy, id};
 
@@ -43,6 +43,7 @@ fn rows() -> Vec<Row> {
     rows.extend(submits());
     rows.extend(corrections());
     rows.extend(skips_and_reports());
+    rows.extend(transfers());
     rows.extend(decisions_and_ends());
     rows
 }
@@ -142,6 +143,32 @@ fn skips_and_reports() -> Vec<Row> {
     ]
 }
 
+fn transfers() -> Vec<Row> {
+    let transfer = CommandKind::Transfer;
+    vec![
+        row("offer to anybody", offer(None)),
+        row("offer to bob", offer(Some("bob"))),
+        row("offer to cy (two are called so)", offer(Some("cy"))),
+        row("offer to nobody known", offer(Some("zoe"))),
+        row("offer to oneself", offer(Some("ann"))),
+        by(stranger(), row("stranger offers", offer(None))),
+        by(supervisor(), row("supervisor offers to bob", offer(Some("bob")))),
+        row("withdraw", transfer(Transfer::Withdraw)),
+        by(stranger(), row("stranger withdraws", transfer(Transfer::Withdraw))),
+        row("owner declines", transfer(Transfer::Decline)),
+        by(stranger(), row("bob declines", transfer(Transfer::Decline))),
+        row("owner accepts", transfer(Transfer::Accept)),
+        by(stranger(), row("bob accepts", transfer(Transfer::Accept))),
+        by(supervisor(), row("supervisor accepts", transfer(Transfer::Accept))),
+        row("owner takes over", take_over(Some("NOT_THERE"))),
+        row("owner takes over, no reason", take_over(None)),
+        by(stranger(), row("stranger takes over", take_over(Some("NOT_THERE")))),
+        by(supervisor(), row("supervisor takes over", take_over(Some("NOT_THERE")))),
+        by(supervisor(), row("supervisor takes over, no reason", take_over(None))),
+        by(supervisor(), row("supervisor takes over, unknown reason", take_over(Some("WHIM")))),
+    ]
+}
+
 fn decisions_and_ends() -> Vec<Row> {
     let forged = CommandKind::Finish {
         result: id("abandoned"),
@@ -155,6 +182,12 @@ fn decisions_and_ends() -> Vec<Row> {
         by(supervisor(), row("resolve, unknown decision", resolve("block-5", "whim"))),
         by(supervisor(), row("resolve, unknown block", resolve("block-99", "go_on"))),
         row("owner resolves: go on", resolve("block-5", "go_on")),
+        by(operator(), row("operator acknowledges", acknowledge("block-5"))),
+        by(told(), row("who was told acknowledges", acknowledge("block-5"))),
+        by(told(), row("acknowledge, unknown block", acknowledge("block-99"))),
+        row("owner acknowledges", acknowledge("block-5")),
+        by(clock(), row("deadline, not set", reached("w-1/1/1"))),
+        row("owner says the deadline", reached("w-1/1/1")),
         by(operator(), row("operator releases", release("U-7"))),
         by(supervisor(), row("supervisor releases", release("U-7"))),
         row("owner releases", release("U-7")),
@@ -213,6 +246,15 @@ fn states() -> Vec<(&'static str, Desk)> {
             made(&|d| {
                 blocked(d);
                 d.steal("U-7");
+            }),
+        ),
+        ("RUNNING, offered to bob", made(&|d| d.must_offer(Some("bob")))),
+        ("RUNNING, offered to anybody", made(&|d| d.must_offer(None))),
+        (
+            "RUNNING, offered to bob, asset free",
+            made(&|d| {
+                d.must_offer(Some("bob"));
+                d.lose("U-7");
             }),
         ),
         ("COMPLETED", completed()),
@@ -309,6 +351,10 @@ fn unrecorded_cell(unrecorded: &Unrecorded) -> String {
         Unrecorded::NotRecorded { .. } => "not_recorded".to_owned(),
         Unrecorded::NeedsInput { .. } => "needs_input".to_owned(),
         Unrecorded::Unchanged => "(unchanged)".to_owned(),
+        Unrecorded::WhichPerson { people } => {
+            let ids: Vec<String> = people.iter().map(|person| person.id.to_string()).collect();
+            format!("(which of {})", ids.join(", "))
+        }
         Unrecorded::HeldBy { workflow_id, .. } => format!("(held by {workflow_id})"),
     }
 }
@@ -363,7 +409,7 @@ enum Says {
     Causer,
 }
 
-/// The table of domain.md, State machine, without `transfer`.
+/// The table of domain.md, State machine.
 fn the_table() -> BTreeMap<&'static str, [Says; 4]> {
     use Says::{Causer, No, Yes};
     BTreeMap::from([
@@ -371,6 +417,7 @@ fn the_table() -> BTreeMap<&'static str, [Says; 4]> {
         ("skip", [Yes, Yes, No, No]),
         ("correct", [No, Yes, Causer, No]),
         ("report", [Yes, Yes, Yes, No]),
+        ("transfer", [Yes, Yes, Yes, No]),
         ("resolve", [No, No, Yes, No]),
         ("abandon", [Yes, Yes, Yes, No]),
         ("finish", [No, Yes, No, No]),
@@ -409,6 +456,10 @@ fn lawful(command: &'static str, phase: Phase) -> (Desk, Vec<Row>) {
         "report" => vec![
             row(command, report(Severity::High, None)),
             row(command, report(Severity::Note, None)),
+        ],
+        "transfer" => vec![
+            row(command, offer(None)),
+            by(supervisor(), row(command, take_over(Some("NOT_THERE")))),
         ],
         "resolve" => ["go_on", "again", "stop"]
             .map(|decision| by(supervisor(), row(command, resolve("block-5", decision))))

@@ -12,12 +12,12 @@ use wf_core::locks::LockChange;
 use wf_core::models::{Locale, Phase, Severity, StepStatus, Workflow};
 use wf_core::policy::DomainPolicyPort;
 use wf_core::state_machine::chain::{event_hash, origin_hash};
-use wf_core::state_machine::{CommandKind, Decision, EventBody, Verdict, evolve};
+use wf_core::state_machine::{CommandKind, Decision, EventBody, Transfer, Verdict, evolve};
 use wf_core::view::{Frame, Outlook, Words, shape};
 
 use crate::drive::{
-    Desk, correct, finish, operator, owner, release, report, resolve, skip, start_with, stranger,
-    submit, supervisor,
+    Desk, correct, finish, offer, operator, owner, release, report, resolve, skip, start_with,
+    stranger, submit, supervisor, take_over,
 };
 use crate::plain_policy::PlainPolicy;
 
@@ -104,10 +104,22 @@ fn asked() -> impl Strategy<Value = Asked> {
         3 => reports.prop_map(Asked::Given),
         8 => resolves,
         2 => ends.prop_map(Asked::Given),
+        4 => transfers().prop_map(Asked::Given),
         1 => Just(Asked::Given(release("U-7"))),
         1 => (0_u64..3)
             .prop_map(|fence| Asked::Given(CommandKind::AcknowledgeOrchestration { fence })),
         1 => Just(Asked::Given(begin())),
+    ]
+}
+
+fn transfers() -> impl Strategy<Value = CommandKind> {
+    let to = prop::sample::select(vec![None, Some("ann"), Some("bob"), Some("cy"), Some("zoe")]);
+    prop_oneof![
+        3 => to.prop_map(offer),
+        1 => Just(CommandKind::Transfer(Transfer::Withdraw)),
+        1 => Just(CommandKind::Transfer(Transfer::Decline)),
+        3 => Just(CommandKind::Transfer(Transfer::Accept)),
+        2 => reasons().prop_map(take_over),
     ]
 }
 
@@ -163,7 +175,7 @@ fn kind(asked: Asked, desk: &Desk) -> CommandKind {
 
 /// Drives a case to its end and checks the laws after each command.
 fn drive(policy: PlainPolicy, at_start: bool, happenings: Vec<Happening>) -> Desk {
-    let mut desk = Desk { policy, acknowledge_at_start: at_start, ..Desk::new() };
+    let mut desk = Desk { policy, acknowledge_at_start: at_start, ..Desk::crowded() };
     desk.must(&owner(), begin());
     for happening in happenings {
         match happening {
@@ -230,13 +242,18 @@ fn committed(before: &Desk, kind: &CommandKind, decision: &Decision, after: &Des
     locks(was, kind, decision, after.workflow());
 }
 
-/// Steps assert every asset with its fence; the end releases all; nothing else touches a lock.
+/// Steps assert every asset with its fence; a change of hands takes all, each under a new fence; the end releases all;
+/// nothing else touches a lock.
 fn locks(was: &Workflow, kind: &CommandKind, decision: &Decision, now: &Workflow) {
     let assert = |asset: &wf_core::models::HeldAsset| LockChange::Assert {
         asset_id: asset.id.clone(),
         fence: asset.fence,
     };
     let free = |asset: &wf_core::models::HeldAsset| LockChange::Release {
+        asset_id: asset.id.clone(),
+        fence: asset.fence,
+    };
+    let take = |asset: &wf_core::models::HeldAsset| LockChange::Take {
         asset_id: asset.id.clone(),
         fence: asset.fence,
     };
@@ -252,7 +269,13 @@ fn locks(was: &Workflow, kind: &CommandKind, decision: &Decision, now: &Workflow
         CommandKind::ReleaseLock { asset_id, .. } => {
             was.assets.iter().filter(|a| &a.id == asset_id).map(free).collect()
         }
-        CommandKind::Start { .. }
+        CommandKind::Transfer(Transfer::Accept | Transfer::TakeOver { .. }) => {
+            now.assets.iter().map(take).collect()
+        }
+        CommandKind::Transfer(_)
+        | CommandKind::AcknowledgeBlock { .. }
+        | CommandKind::DeadlineReached { .. }
+        | CommandKind::Start { .. }
         | CommandKind::AcknowledgeOrchestration { .. }
         | CommandKind::ReportProblem { .. }
         | CommandKind::Finish { .. } => Vec::new(),
@@ -260,6 +283,14 @@ fn locks(was: &Workflow, kind: &CommandKind, decision: &Decision, now: &Workflow
     assert_eq!(decision.locks, expected, "{kind:?}");
     let acquires = decision.locks.iter().any(|l| matches!(l, LockChange::Acquire { .. }));
     let releases = decision.locks.iter().any(|l| matches!(l, LockChange::Release { .. }));
+    for (old, new) in was.assets.iter().zip(&now.assets) {
+        let moved = decision.locks.iter().any(|l| matches!(l, LockChange::Take { .. }));
+        assert_eq!(
+            new.fence > old.fence,
+            moved,
+            "a fence grows exactly when the asset changes hands"
+        );
+    }
     assert!(!(acquires && releases), "a commit never both takes and frees assets");
 }
 
@@ -382,11 +413,15 @@ fn random_commands_reach_every_phase_and_kind_of_event() {
         "orchestration_acknowledged",
         "step_recorded",
         "step_corrected",
+        "step_not_needed",
         "recheck_required",
         "step_skipped",
         "workflow_blocked",
         "problem_noted",
         "block_resolved",
+        "ownership_offered",
+        "offer_withdrawn",
+        "ownership_transferred",
         "lock_released",
         "workflow_completed",
     ];

@@ -12,9 +12,11 @@
 
 mod access;
 mod any_event;
+mod deadlines;
 mod drive;
 mod grid;
 mod laws;
 mod limits;
+mod people;
 mod plain_policy;
 mod rules;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use wf_core::errors::ErrorCode;
 use wf_core::models::{
     AssetId, AssetRole, DecisionId, Digest, Locale, ProcedureId, Reading, ReasonCode, Recipient,
-    ResultId, Severity, StepId, StepStatus, Text, Workflow,
+    ResultId, Severity, StartDeadline, StepId, StepStatus, Text, Workflow,
 };
 use wf_core::policy::{
     Accepted, BlockCause, BlockRule, BlockSource, Choice, DecisionOption, Definition,
@@ -46,7 +46,40 @@ pub(crate) struct PlainPolicy {
     loose: bool,
     /// Only somebody with the role `checker` may do `remark`.
     checked: bool,
+    /// At the end `rest` waits, and `approve` is signed by a second person.
+    paired: bool,
+    /// Blocks are escalated from one to the next.
+    timed: bool,
+    /// What a start sets.
+    deadlines: Vec<StartDeadline>,
 }
+
+/// A minute, in milliseconds.
+pub(crate) const MINUTE_MS: i64 = 60_000;
+
+fn deadlines() -> Vec<StartDeadline> {
+    let deadline = |id: &str, hours: i64| StartDeadline {
+        id: id.to_owned(),
+        after_ms: hours * 60 * MINUTE_MS,
+        notify: "shift-lead".to_owned(),
+    };
+    vec![deadline("overdue", 4), deadline("late", 6)]
+}
+
+/// Who is told of a block of the procedure `timed`.
+pub(crate) fn chain() -> Vec<Recipient> {
+    let told = |to: &str, minutes: i64| Recipient {
+        to: to.to_owned(),
+        respond_within_ms: Some(minutes * MINUTE_MS),
+    };
+    vec![told("duty", 15), told("chief", 30), Recipient::last("boss")]
+}
+
+/// How long `rest` waits, in milliseconds.
+pub(crate) const REST_MS: i64 = 10 * 60 * 1_000;
+
+/// After how long a silent holder of `paired` may be relieved, in milliseconds.
+pub(crate) const STALE_MS: i64 = 8 * 60 * 60 * 1_000;
 
 impl PlainPolicy {
     /// The procedure `plain`, version 1.
@@ -62,6 +95,22 @@ impl PlainPolicy {
     /// The procedure `checked`: `remark` is for the role `checker`; in any order, so that it is open at once.
     pub(crate) fn checked() -> Self {
         Self { checked: true, loose: true, ..Self::of("checked", 1, true, 0, false) }
+    }
+
+    /// The procedure `timed`: `overdue` after four hours, `late` after six, and blocks that are escalated.
+    pub(crate) fn timed() -> Self {
+        Self { timed: true, deadlines: deadlines(), ..Self::of("timed", 1, true, 0, false) }
+    }
+
+    /// The same with other deadlines.
+    pub(crate) fn with_deadlines(self, deadlines: Vec<StartDeadline>) -> Self {
+        Self { deadlines, ..self }
+    }
+
+    /// The procedure `paired`: after the other steps `rest` waits ten minutes, then `approve` is signed by a second person
+    /// with the role `checker`. Whoever is silent for eight hours may be relieved.
+    pub(crate) fn paired() -> Self {
+        Self { paired: true, ..Self::of("paired", 1, true, 0, false) }
     }
 
     /// Another version of the same, with a step more.
@@ -89,7 +138,10 @@ impl PlainPolicy {
             wide,
             noisy: document.get("noisy")?.as_bool()?,
             loose: false,
+            paired: definition.id.as_str() == "paired",
             checked: false,
+            timed: definition.id.as_str() == "timed",
+            deadlines: if definition.id.as_str() == "timed" { deadlines() } else { Vec::new() },
         })
     }
 
@@ -104,12 +156,33 @@ impl PlainPolicy {
             document,
             title: Text::from(format!("{name} work")),
         };
-        Self { definition, assets, wide, noisy, loose: false, checked: false }
+        Self {
+            definition,
+            assets,
+            wide,
+            noisy,
+            loose: false,
+            paired: false,
+            checked: false,
+            timed: false,
+            deadlines: Vec::new(),
+        }
+    }
+
+    /// A block with everybody who is told of it.
+    fn escalated(&self, judgement: Judgement) -> Judgement {
+        match judgement {
+            Judgement::Block(accepted, cause) if self.timed => {
+                Judgement::Block(accepted, BlockCause { escalation: chain(), ..cause })
+            }
+            other => other,
+        }
     }
 
     fn step_ids(&self) -> Vec<StepId> {
         let more = (0..self.wide).map(|n| id(&format!("more-{n}")));
-        STEPS.iter().map(|s| id(s)).chain(more).collect()
+        let last = ["rest", "approve"].into_iter().filter(|_| self.paired);
+        STEPS.into_iter().map(id).chain(more).chain(last.map(id)).collect()
     }
 
     fn applies(workflow: &Workflow, step: &StepId) -> Result<bool, ReasonCode> {
@@ -129,7 +202,7 @@ impl PlainPolicy {
 
     fn skip_rule(step: &StepId) -> SkipRule {
         match step.as_str() {
-            "ready" => SkipRule::Never,
+            "ready" | "rest" | "approve" => SkipRule::Never,
             "amount" | "share" => SkipRule::Reason,
             "shape" => SkipRule::Supervisor,
             _ => SkipRule::Free,
@@ -146,7 +219,8 @@ impl PlainPolicy {
             StepStatus::Reopened | StepStatus::Recheck => false,
         });
         let required = Self::required(&step);
-        PlannedStep { id: step, applies, broken, required, settled, open: false, wait_ms: None }
+        let wait_ms = (step.as_str() == "rest").then_some(REST_MS);
+        PlannedStep { id: step, applies, broken, required, settled, open: false, wait_ms }
     }
 }
 
@@ -334,7 +408,13 @@ impl DomainPolicyPort for PlainPolicy {
             .last()
             .map_or_else(String::new, |a| format!(" on unit {}", &a.id.as_str()[2..]));
         let label = Text::from(format!("{} work{on}", self.definition.id));
-        Ok(StartPlan { label, assets: planned, inputs, sensitive_inputs, deadlines: Vec::new() })
+        Ok(StartPlan {
+            label,
+            assets: planned,
+            inputs,
+            sensitive_inputs,
+            deadlines: self.deadlines.clone(),
+        })
     }
 
     fn canonical_asset(&self, raw: &str) -> Option<AssetId> {
@@ -372,6 +452,8 @@ impl DomainPolicyPort for PlainPolicy {
             "ready" => "confirm",
             "amount" | "share" => "number",
             "shape" => "choice",
+            "rest" => "wait",
+            "approve" => "sign",
             _ => "text",
         };
         Some(StepDescription {
@@ -395,9 +477,10 @@ impl DomainPolicyPort for PlainPolicy {
             skip: Self::skip_rule(step),
             required: Self::required(step),
             sensitive: step.as_str() == "whisper",
-            role: (self.checked && step.as_str() == "remark").then(|| "checker".to_owned()),
-            signs: false,
-            not_performer: false,
+            role: (step.as_str() == if self.checked { "remark" } else { "approve" })
+                .then(|| "checker".to_owned()),
+            signs: step.as_str() == "approve",
+            not_performer: step.as_str() == "approve",
         })
     }
 
@@ -408,8 +491,8 @@ impl DomainPolicyPort for PlainPolicy {
                 "no" => Judgement::Decline,
                 _ => refusal(ErrorCode::ValidationError, "value: yes or no", "Yes or no?"),
             },
-            "amount" | "share" => number(workflow, offered),
-            "shape" => choice(offered),
+            "amount" | "share" => self.escalated(number(workflow, offered)),
+            "shape" => self.escalated(choice(offered)),
             _ => text(offered),
         }
     }
@@ -445,7 +528,11 @@ impl DomainPolicyPort for PlainPolicy {
             code: id("REPORTED"),
             question: "How shall it go on?".into(),
             decisions,
-            escalation: vec![Recipient::last(if source.reported { "desk" } else { "duty" })],
+            escalation: if self.timed {
+                chain()
+            } else {
+                vec![Recipient::last(if source.reported { "desk" } else { "duty" })]
+            },
             severity: Severity::High,
         }
     }
@@ -466,7 +553,7 @@ impl DomainPolicyPort for PlainPolicy {
     }
 
     fn stale_after_ms(&self) -> Option<i64> {
-        None
+        self.paired.then_some(STALE_MS)
     }
 
     fn timezone(&self) -> Option<&str> {
