@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::cmd::call::CallArgs;
 use crate::cmd::completions::{CompletionsArgs, ManArgs};
 use crate::cmd::doctor::DoctorArgs;
+use crate::cmd::ack::AckArgs;
 use crate::cmd::locks::LocksArgs;
 use crate::cmd::outbox::OutboxArgs;
 use crate::cmd::procedure::ProcedureArgs;
@@ -43,6 +44,7 @@ pub(crate) enum Command {
     Call(CallArgs),
     Procedure(ProcedureArgs),
     Workflow(WorkflowArgs),
+    Ack(AckArgs),
     Locks(LocksArgs),
     Outbox(OutboxArgs),
     Token(TokenArgs),

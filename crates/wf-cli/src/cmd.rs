@@ -1,5 +1,6 @@
 //! The commands, one file each. Each has its arguments and a `run`; nothing else knows how it works.
 
+pub(crate) mod ack;
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod doctor;
@@ -31,6 +32,7 @@ pub(crate) async fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Procedure(args) => procedure::run(args, config, output),
         Command::Workflow(args) => workflow::run(args, config, output).await,
         Command::Locks(args) => locks::run(args, config, output).await,
+        Command::Ack(args) => ack::run(args, config, output).await,
         Command::Outbox(args) => outbox::run(args, config, output).await,
         Command::Token(args) => token::run(args, config, output),
         Command::Migrate(MigrateArgs {}) => store::migrate(config, output).await,

@@ -193,6 +193,7 @@ impl Entrances {
             Route::Mcp | Route::Metadata => Some(&self.mcp),
             Route::Standard | Route::StandardMetadata => self.standard.as_ref(),
             Route::ServerMetadata
+            | Route::Ack
             | Route::Health
             | Route::Ready
             | Route::Metrics
@@ -207,6 +208,7 @@ impl Entrances {
             Route::ServerMetadata => self.mirror.as_ref()?.document(),
             Route::Mcp
             | Route::Standard
+            | Route::Ack
             | Route::Health
             | Route::Ready
             | Route::Metrics

@@ -6,7 +6,7 @@
 //!
 //! Modules in reading order: [`config`] and [`server`] (what `wf-cli` calls), `accept` and `guard` (connections),
 //! `stack` (the order of the layers) and `layers` (each of them), `routes`, [`entrance`] and `access` (what a path tells
-//! and whom it lets in), `wire` (bytes to typed calls and back),
+//! and whom it lets in), `ack` (the page of a link in an escalation), `wire` (bytes to typed calls and back),
 //! `handler` (rmcp's view of us), `tools` (the tool table and schemas), `fault` (the only map from errors to HTTP and
 //! JSON-RPC), `telemetry`.
 //!
@@ -14,6 +14,7 @@
 
 mod accept;
 mod access;
+mod ack;
 pub mod auth;
 mod body;
 mod clients;

@@ -9,7 +9,9 @@ use http::header::{ALLOW, CACHE_CONTROL, HeaderValue};
 use http::{Method, StatusCode};
 use serde_json::json;
 use tower::Service;
+use wf_core::engine::Engine;
 
+use crate::ack;
 use crate::entrance::Entrances;
 use crate::exchange::{Request, Response};
 use crate::fault::{Fault, answer, empty, json_response, set};
@@ -39,6 +41,8 @@ pub(crate) enum Route {
     StandardMetadata,
     /// What the authorization server tells of itself (RFC 8414), mirrored.
     ServerMetadata,
+    /// The page of a link in an escalation; the token follows.
+    Ack,
     Health,
     Ready,
     Metrics,
@@ -53,6 +57,7 @@ impl Route {
             METADATA | "/.well-known/oauth-protected-resource/mcp" => Self::Metadata,
             "/.well-known/oauth-protected-resource/mcp-std" => Self::StandardMetadata,
             SERVER_METADATA => Self::ServerMetadata,
+            _ if path.starts_with(ack::PREFIX) => Self::Ack,
             "/healthz" => Self::Health,
             "/readyz" => Self::Ready,
             "/metrics" => Self::Metrics,
@@ -67,6 +72,7 @@ impl Route {
             Self::Standard => STANDARD,
             Self::Metadata | Self::StandardMetadata => METADATA,
             Self::ServerMetadata => SERVER_METADATA,
+            Self::Ack => "/ack",
             Self::Health => "/healthz",
             Self::Ready => "/readyz",
             Self::Metrics => "/metrics",
@@ -77,6 +83,7 @@ impl Route {
     const fn allow(self) -> &'static str {
         match self {
             Self::Mcp | Self::Standard => "POST, OPTIONS",
+            Self::Ack => "GET, HEAD, POST, OPTIONS",
             Self::Metadata
             | Self::StandardMetadata
             | Self::ServerMetadata
@@ -98,6 +105,7 @@ impl Route {
             Self::Metadata | Self::StandardMetadata | Self::ServerMetadata => true,
             Self::Mcp
             | Self::Standard
+            | Self::Ack
             | Self::Health
             | Self::Ready
             | Self::Metrics
@@ -119,6 +127,8 @@ pub(crate) struct Answers {
 pub(crate) struct Routes<M> {
     pub(crate) answers: Answers,
     pub(crate) entrances: Entrances,
+    /// Who checks the links of escalations, where this listener has `/mcp`.
+    pub(crate) engine: Option<Arc<Engine>>,
     /// `/mcp`, where this listener has it.
     pub(crate) mcp: Option<M>,
     /// `/readyz` and `/metrics` are here.
@@ -134,6 +144,7 @@ impl<M> Routes<M> {
             Route::Metadata | Route::StandardMetadata | Route::ServerMetadata => {
                 self.mcp.is_some() && self.entrances.document(route).is_some()
             }
+            Route::Ack => self.engine.is_some(),
             Route::Health => true,
             Route::Ready | Route::Metrics => self.admin,
             Route::Unknown => false,
@@ -165,6 +176,7 @@ impl Answers {
             | Route::Metadata
             | Route::StandardMetadata
             | Route::ServerMetadata
+            | Route::Ack
             | Route::Unknown => Fault::NotFound.into_response(),
         }
     }
@@ -208,6 +220,13 @@ impl<M: Inner> Service<Request> for Routes<M> {
         match (&mut self.mcp, route) {
             (Some(mcp), Route::Mcp | Route::Standard) if method == Method::POST => {
                 mcp.call(request)
+            }
+            (_, Route::Ack) if [Method::GET, Method::HEAD, Method::POST].contains(method) => {
+                let Some(engine) = self.engine.clone() else {
+                    return now(Fault::NotFound.into_response());
+                };
+                let (method, path) = (method.clone(), request.uri().path().to_owned());
+                Box::pin(async move { Ok(ack::page(engine, method, path).await) })
             }
             (_, Route::Health | Route::Ready | Route::Metrics)
                 if method == Method::GET || method == Method::HEAD =>

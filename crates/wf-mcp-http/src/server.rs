@@ -116,8 +116,9 @@ impl Server {
         let origin = format!("{scheme}://{local}");
         let entrances = Entrances::new(config.protection.as_ref(), &origin)?;
         let config = Arc::new(config);
-        let front = Front::new(engine, &config);
+        let front = Front::new(Arc::clone(&engine), &config);
         let parts = Parts {
+            engine,
             ids: RequestIds::new(&config.instance),
             places: Arc::new(Semaphore::new(config.max_in_flight)),
             answers: Answers { probes, draining: Arc::new(AtomicBool::new(false)) },

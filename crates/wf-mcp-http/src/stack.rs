@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use tower::ServiceBuilder;
+use wf_core::engine::Engine;
 
 use crate::auth::Authenticator;
 use crate::clients::Clients;
@@ -30,6 +31,7 @@ use crate::routes::{Answers, Routes};
 /// What the layers share.
 #[derive(Debug)]
 pub(crate) struct Parts {
+    pub(crate) engine: Arc<Engine>,
     pub(crate) config: Arc<HttpConfig>,
     pub(crate) ids: RequestIds,
     pub(crate) places: Arc<Semaphore>,
@@ -47,10 +49,11 @@ pub(crate) fn build(parts: &Parts, hosts: Hosts, mcp: Option<Front>, admin: bool
         entrances: parts.entrances.clone(),
     };
     let rate = parts.rate.clone();
+    let engine = mcp.is_some().then(|| Arc::clone(&parts.engine));
     let mcp = mcp
         .map(|front| ServiceBuilder::new().layer(Ring(identity)).layer(Ring(rate)).service(front));
     let entrances = parts.entrances.clone();
-    let routes = Routes { answers: parts.answers.clone(), entrances, mcp, admin };
+    let routes = Routes { answers: parts.answers.clone(), entrances, engine, mcp, admin };
     let config = &parts.config;
     ServiceBuilder::new()
         .layer(Ring(Panics { ids: parts.ids.clone() }))

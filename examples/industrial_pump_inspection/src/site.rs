@@ -57,6 +57,7 @@ impl Site {
                 timezone: "UTC".to_owned(),
                 retention_ms: RETENTION_MS,
                 visibility: Visibility::default(),
+                public_url: None,
             },
         };
         let engine = Engine::open(parts).await?;

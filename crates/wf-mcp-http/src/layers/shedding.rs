@@ -18,7 +18,8 @@ pub(crate) struct Shedding {
 
 impl Around for Shedding {
     async fn around<S: Inner>(self, mut request: Request, next: S) -> Response {
-        if !Route::of(request.uri().path()).is_mcp() {
+        let route = Route::of(request.uri().path());
+        if !route.is_mcp() && route != Route::Ack {
             return proceed(next, request).await;
         }
         match self.places.try_acquire_owned() {

@@ -173,6 +173,7 @@ impl Bench {
                 timezone: "UTC".to_owned(),
                 retention_ms: RETENTION_MS,
                 visibility,
+                public_url: None,
             },
         };
         let engine = Engine::open(parts).await.unwrap();
