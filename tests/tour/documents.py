@@ -8,7 +8,7 @@ ROW = re.compile(r"^\| `(\w+)` \| ([0-9,]+) \|", re.MULTILINE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 COMMANDS = ("cargo run --release -p wf-cli -- serve", "cargo xtask ci")
-TOLD = ("start_workflow", "submit_step", '"duplicate": true', "kill -9 $server", "get_status", "resolve_block", "finish_workflow", "token issue", "correct_step", "sue release")
+TOLD = ("start_workflow", "submit_step", '"duplicate": true', "kill -9 $server", "get_status", "resolve_block", "finish_workflow", "token issue", "correct_step", "sue sign_off")
 
 
 def product(expression):

@@ -26,6 +26,7 @@ mod waits;
 use crate::access;
 use crate::models::{Actor, Phase, Workflow};
 
+use super::chain::Tip;
 use super::command::{Command, CommandKind, Facts};
 use super::decision::{Decision, Draft, Outcome, Rejection, Unrecorded, Verdict};
 use super::event::EventBody;
@@ -41,14 +42,11 @@ pub fn decide(
     command: &Command,
     facts: &Facts<'_>,
 ) -> Result<Verdict, Rejection> {
-    let verdict = match state {
-        Some(workflow) => go_on(workflow, command, facts),
-        None => begin(command, facts),
-    }?;
-    Ok(match verdict {
-        Verdict::Commit(decision) => Verdict::Commit(waits::begin(state, command, decision, facts)),
-        Verdict::Unrecorded(unrecorded) => Verdict::Unrecorded(unrecorded),
-    })
+    let Some(workflow) = state else {
+        return begin(command, facts);
+    };
+    let verdict = go_on(workflow, command, facts)?;
+    Ok(waits::begin(state, Tip::of(workflow), command, verdict, facts))
 }
 
 fn go_on(workflow: &Workflow, command: &Command, facts: &Facts<'_>) -> Result<Verdict, Rejection> {
@@ -98,9 +96,11 @@ fn go_on(workflow: &Workflow, command: &Command, facts: &Facts<'_>) -> Result<Ve
 
 fn begin(command: &Command, facts: &Facts<'_>) -> Result<Verdict, Rejection> {
     match &command.kind {
-        CommandKind::Start { assets, inputs, .. } => {
+        CommandKind::Start { workflow_id, assets, inputs } => {
             let request = start::Start { assets, inputs };
-            start::decide(command, &request, facts)
+            let verdict = start::decide(command, &request, facts)?;
+            let tip = Tip::origin(&command.principal.tenant, workflow_id.clone());
+            Ok(waits::begin(None, tip, command, verdict, facts))
         }
         CommandKind::AcknowledgeOrchestration { .. }
         | CommandKind::SubmitStep { .. }

@@ -2,7 +2,7 @@
 
 use crate::limits::CLOSED_BLOCKS_MAX;
 use crate::models::{
-    Block, BlockId, ClosedBlock, HeldAsset, Offer, Phase, ProcedureRef, ResultId, StepId,
+    Block, BlockId, ClosedBlock, HeldAsset, Offer, Person, Phase, ProcedureRef, ResultId, StepId,
     StepRecord, StepStatus, TenantId, Text, Touch, Wait, Workflow,
 };
 use crate::policy::Effect;
@@ -62,7 +62,7 @@ struct Born<'a> {
 }
 
 impl Born<'_> {
-    fn workflow(&self, event: &Event, owner: crate::models::Person) -> Workflow {
+    fn workflow(&self, event: &Event, owner: Person) -> Workflow {
         Workflow {
             tenant: self.tenant.clone(),
             id: event.workflow_id.clone(),
@@ -110,11 +110,7 @@ fn apply(mut w: Workflow, event: &Event) -> Workflow {
             run(&mut w);
         }
         EventBody::RecheckRequired { step_id, .. } | EventBody::StepNotNeeded { step_id, .. } => {
-            if let Some(step) = w.steps.get_mut(step_id) {
-                step.status = StepStatus::Recheck;
-                step.touch = touch(event);
-                w.waits.remove(step_id);
-            }
+            recheck(&mut w, event, step_id);
         }
         EventBody::WaitStarted { step_id, until } => {
             w.waits.insert(step_id.clone(), Wait { since: event.at, until: *until });
@@ -133,11 +129,7 @@ fn apply(mut w: Workflow, event: &Event) -> Workflow {
             }
         }
         EventBody::BlockAcknowledged { block_id, by } => {
-            if let Some(block) = w.blocks.iter_mut().find(|b| &b.id == block_id) {
-                block.acknowledged_by = Some(by.clone());
-                block.acknowledged_at = Some(event.at);
-            }
-            responded(&mut w, block_id);
+            acknowledge(&mut w, event, block_id, by);
         }
         EventBody::OwnershipOffered { to } => {
             w.offer = Some(Offer { to: to.clone(), at: event.at });
@@ -171,6 +163,23 @@ fn apply(mut w: Workflow, event: &Event) -> Workflow {
         w.deadlines.extend(deadlines::set_by(event));
     }
     w
+}
+
+/// The step is open again, with its value, whenever it is to be done.
+fn recheck(w: &mut Workflow, event: &Event, step_id: &StepId) {
+    if let Some(step) = w.steps.get_mut(step_id) {
+        step.status = StepStatus::Recheck;
+        step.touch = touch(event);
+        w.waits.remove(step_id);
+    }
+}
+
+fn acknowledge(w: &mut Workflow, event: &Event, block_id: &BlockId, by: &Person) {
+    if let Some(block) = w.blocks.iter_mut().find(|b| &b.id == block_id) {
+        block.acknowledged_by = Some(by.clone());
+        block.acknowledged_at = Some(event.at);
+    }
+    responded(w, block_id);
 }
 
 /// Nobody is waited for any more.
@@ -288,6 +297,6 @@ fn block(w: &mut Workflow, event: &Event) {
     w.phase = Phase::Blocked;
 }
 
-fn person(event: &Event) -> crate::models::Person {
-    crate::models::Person { id: event.actor.clone(), name: event.actor_name.clone() }
+fn person(event: &Event) -> Person {
+    Person { id: event.actor.clone(), name: event.actor_name.clone() }
 }

@@ -135,25 +135,13 @@ pub(super) fn step(node: &Node, problems: &mut Problems) -> Option<Step> {
     let reads_back = kinds != Some("wait");
     let confirm =
         if reads_back { f.read("confirm", |n, p| fields::word(n, &CONFIRMS, p)) } else { None };
-    let kind = match kinds {
-        Some("number") => Some(Kind::Number(Box::new(number(&mut f)))),
-        Some("choice") => choice(&mut f).map(Kind::Choice),
-        Some("text") => Some(Kind::Text(TextSpec {
-            max_length: f.read("max_length", |n, p| fields::whole(n, (1, 1_000), p)),
-        })),
-        Some("wait") => {
-            f.must("duration", fields::duration).map(|duration| Kind::Wait(WaitSpec { duration }))
-        }
-        Some("sign") => {
-            Some(Kind::Sign(SignSpec { not_performer: f.read("not_performer", fields::flag) }))
-        }
-        Some(_) => Some(Kind::Confirm),
-        None => {
-            if let Some(node) = kind_node {
-                f.problems.add(node.at, "the kind is not text", one_of("", &KINDS));
-            }
+    let kind = match (kinds, kind_node) {
+        (Some(name), _) => of_kind(name, &mut f),
+        (None, Some(node)) => {
+            f.problems.add(node.at, "the kind is not text", one_of("", &KINDS));
             None
         }
+        (None, None) => None,
     };
     f.close(OF_ONE_KIND);
     Some(Step {
@@ -168,6 +156,24 @@ pub(super) fn step(node: &Node, problems: &mut Problems) -> Option<Step> {
         confirm,
         kind: kind?,
     })
+}
+
+/// The part of a step that only its kind has.
+fn of_kind(name: &str, f: &mut Fields<'_, '_>) -> Option<Kind> {
+    match name {
+        "number" => Some(Kind::Number(Box::new(number(f)))),
+        "choice" => choice(f).map(Kind::Choice),
+        "text" => Some(Kind::Text(TextSpec {
+            max_length: f.read("max_length", |n, p| fields::whole(n, (1, 1_000), p)),
+        })),
+        "wait" => {
+            f.must("duration", fields::duration).map(|duration| Kind::Wait(WaitSpec { duration }))
+        }
+        "sign" => {
+            Some(Kind::Sign(SignSpec { not_performer: f.read("not_performer", fields::flag) }))
+        }
+        _ => Some(Kind::Confirm),
+    }
 }
 
 fn number(f: &mut Fields<'_, '_>) -> Number {

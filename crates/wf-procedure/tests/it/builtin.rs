@@ -74,11 +74,11 @@ fn a_balance_is_calibrated_from_start_to_finish() {
     }
     assert_eq!(balance.plan(&state).progress(), (6, 7));
     let plan = plan_line(&balance.plan(&state));
-    assert!(plan.ends_with(">environment? release"), "{plan}");
+    assert!(plan.ends_with(">environment? sign_off"), "{plan}");
     skip(&mut state, "environment");
-    let release = balance.describe(&state, &id("release")).unwrap();
-    assert_eq!((release.role.as_deref(), release.not_performer), (Some("supervisor"), true));
-    record(&balance, &mut state, "release", "done");
+    let sign_off = balance.describe(&state, &id("sign_off")).unwrap();
+    assert_eq!((sign_off.role.as_deref(), sign_off.not_performer), (Some("supervisor"), true));
+    record(&balance, &mut state, "sign_off", "done");
     assert_eq!(balance.plan(&state).progress(), (7, 7));
     assert!(balance.results(&state).iter().any(|r| r.available && r.id.as_str() == "calibrated"));
 }

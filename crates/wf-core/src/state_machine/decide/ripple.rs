@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use crate::limits::DEPENDANTS_MAX;
 use crate::models::{Reading, StepId, StepStatus, Workflow};
 
+use super::super::chain::Tip;
 use super::super::command::{Command, Facts};
 use super::super::decision::Draft;
 use super::super::event::EventBody;
@@ -33,7 +34,8 @@ pub(super) fn of(
     if stays(workflow, change, facts) || !reaches(workflow, change.step_id, facts) {
         return Vec::new();
     }
-    let Some(next) = waits::foreseen(Some(workflow), command, change.drafts, facts) else {
+    let tip = Tip::of(workflow);
+    let Some(next) = waits::foreseen(Some(workflow), tip, command, change.drafts, facts) else {
         return Vec::new();
     };
     let (before, after) = (policy.plan(workflow), policy.plan(&next));
@@ -70,12 +72,9 @@ pub(super) fn of(
 
 /// The new value means the same as the one that is known.
 fn stays(workflow: &Workflow, change: &Change<'_>, facts: &Facts<'_>) -> bool {
-    match (workflow.reading(change.step_id), change.value) {
-        (Some(old), Some(new)) => {
-            !old.withheld && facts.policy.same_value(change.step_id, old, new)
-        }
-        (Some(_) | None, _) => false,
-    }
+    let old = workflow.reading(change.step_id).filter(|old| !old.withheld);
+    old.zip(change.value)
+        .is_some_and(|(old, new)| facts.policy.same_value(change.step_id, old, new))
 }
 
 /// Somebody recorded a step that used the value, itself or by way of others.

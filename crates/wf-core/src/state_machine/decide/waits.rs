@@ -4,62 +4,65 @@
 //! later build moves it. A step that is sent back, or opens once more, begins anew.
 
 use crate::limits::WAITS_BEGIN_MAX;
-use crate::models::{Phase, Workflow};
-use crate::policy::{Plan, PlannedStep};
+use crate::models::Workflow;
+use crate::policy::PlannedStep;
 
 use super::super::chain::{self, Tip};
-use super::super::command::{Command, CommandKind, Facts};
-use super::super::decision::{Decision, Draft};
+use super::super::command::{Command, Facts};
+use super::super::decision::{Draft, Verdict};
 use super::super::event::EventBody;
 
-/// `decision` with the beginning of every wait whose step it opens.
+/// `verdict` with the beginning of every wait whose step it opens. `tip` is where the history stands before it.
 pub(super) fn begin(
     state: Option<&Workflow>,
+    tip: Tip,
     command: &Command,
-    mut decision: Decision,
+    verdict: Verdict,
     facts: &Facts<'_>,
-) -> Decision {
-    let before = state.map(|workflow| facts.policy.plan(workflow));
-    if before.as_ref().is_some_and(|plan| plan.steps.iter().all(|step| step.wait_ms.is_none())) {
-        return decision;
+) -> Verdict {
+    match verdict {
+        Verdict::Commit(mut decision) => {
+            let begun = begun(state, tip, command, &decision.drafts, facts);
+            decision.drafts.extend(begun);
+            Verdict::Commit(decision)
+        }
+        Verdict::Unrecorded(unrecorded) => Verdict::Unrecorded(unrecorded),
     }
-    let Some(next) = foreseen(state, command, &decision.drafts, facts) else { return decision };
-    if next.phase == Phase::Completed {
-        return decision;
-    }
-    let after = facts.policy.plan(&next);
-    let begun = after
-        .steps
-        .iter()
-        .filter(|step| step.open && step.broken.is_none())
-        .filter(|step| !(next.waits.contains_key(&step.id) && was_open(before.as_ref(), step)))
-        .filter_map(|step| Some((step, step.wait_ms?)))
-        .take(WAITS_BEGIN_MAX)
-        .map(|(step, ms)| {
-            let until = next.updated_at.plus_ms(ms);
-            Draft::new(EventBody::WaitStarted { step_id: step.id.clone(), until })
-        });
-    decision.drafts.extend(begun);
-    decision
 }
 
-fn was_open(before: Option<&Plan>, step: &PlannedStep) -> bool {
-    before.and_then(|plan| plan.step(&step.id)).is_some_and(|step| step.open)
+fn begun(
+    state: Option<&Workflow>,
+    tip: Tip,
+    command: &Command,
+    drafts: &[Draft],
+    facts: &Facts<'_>,
+) -> Vec<Draft> {
+    let before = state.map(|workflow| facts.policy.plan(workflow));
+    if before.as_ref().is_some_and(|plan| plan.steps.iter().all(|step| step.wait_ms.is_none())) {
+        return Vec::new();
+    }
+    let next = foreseen(state, tip, command, drafts, facts);
+    let Some(next) = next.filter(|next| next.phase.is_open()) else { return Vec::new() };
+    let runs = |step: &PlannedStep| {
+        let was_open = before.as_ref().and_then(|plan| plan.step(&step.id)).is_some_and(|s| s.open);
+        was_open && next.waits.contains_key(&step.id)
+    };
+    let after = facts.policy.plan(&next);
+    let open = after.steps.iter().filter(|step| step.open && step.broken.is_none());
+    open.filter(|step| !runs(step))
+        .filter_map(|step| Some((step.id.clone(), next.updated_at.plus_ms(step.wait_ms?))))
+        .take(WAITS_BEGIN_MAX)
+        .map(|(step_id, until)| Draft::new(EventBody::WaitStarted { step_id, until }))
+        .collect()
 }
 
 /// The state after `drafts`.
 pub(super) fn foreseen(
     state: Option<&Workflow>,
+    tip: Tip,
     command: &Command,
     drafts: &[Draft],
     facts: &Facts<'_>,
 ) -> Option<Workflow> {
-    let tip = match (state, &command.kind) {
-        (Some(workflow), _) => Tip::of(workflow),
-        (None, CommandKind::Start { workflow_id, .. }) => {
-            Tip::origin(&command.principal.tenant, workflow_id.clone())
-        }
-        (None, _) => return None,
-    };
     chain::foresee(state, tip, drafts, &command.principal, &command.cause, facts.at)
 }
