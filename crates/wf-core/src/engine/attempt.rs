@@ -131,14 +131,13 @@ impl Attempting<'_> {
 
     /// People among whom the name of an offer is looked for.
     async fn people(&self) -> Result<Vec<Person>, Refused> {
-        match &self.call.request {
-            Request::Transfer { transfer: Transfer::Offer { to: Some(_) }, .. } => {
-                let store = &self.engine.parts.store;
-                let people = store.people(&self.principal.tenant, PEOPLE_MAX).await;
-                Ok(people.map_err(|error| unreadable(&error))?)
-            }
-            _ => Ok(Vec::new()),
-        }
+        let Request::Transfer { transfer: Transfer::Offer { to: Some(_) }, .. } =
+            &self.call.request
+        else {
+            return Ok(Vec::new());
+        };
+        let people = self.engine.parts.store.people(&self.principal.tenant, PEOPLE_MAX).await;
+        Ok(people.map_err(|error| unreadable(&error))?)
     }
 
     fn ledger_key(&self, key: wf_idempotency::IdempotencyKey) -> LedgerKey {
