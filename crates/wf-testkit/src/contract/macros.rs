@@ -8,13 +8,16 @@
 /// ```
 ///
 /// The expression makes a [`ContractFixture`](crate::contract::ContractFixture); it is evaluated once per clause, in an
-/// async block on a tokio runtime, so it may `.await`. Attributes before it go to each clause, for a backend that needs
+/// async block on a tokio runtime, so it may `.await`. An attribute before it goes to each clause, for a backend that needs
 /// a service: `storage_contract!(#[ignore = "needs WF_AWS_ENDPOINT"] MyFixture::new().await)`.
 #[macro_export]
 macro_rules! storage_contract {
-    ($(#[$attribute:meta])* $fixture:expr $(,)?) => {
+    (#[$attribute:meta] $fixture:expr $(,)?) => {
+        $crate::storage_contract!(@ { #[$attribute] } { $fixture });
+    };
+    (@ $attributes:tt $fixture:tt) => {
         $crate::bind_clauses! {
-            { $(#[$attribute])* } { $fixture }
+            $attributes $fixture
             s01_commit_writes_every_part
             s01_next_commit_adds_to_the_first
             s01_refused_commit_writes_no_part
@@ -113,6 +116,9 @@ macro_rules! storage_contract {
             port_sweep_deletes_old_deliveries
             port_sweep_keeps_its_limit
         }
+    };
+    ($fixture:expr $(,)?) => {
+        $crate::storage_contract!(@ {} { $fixture });
     };
 }
 
