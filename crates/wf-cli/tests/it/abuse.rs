@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -81,11 +81,15 @@ fn too_few_files_make_newcomers_wait_and_nobody_else() {
 /// As many files as the system gives on request are asked for, so that the bound on connections is reached first.
 #[test]
 fn the_limit_of_open_files_is_raised_at_the_start() {
+    // What a process starts with, it has from the one that starts it.
+    let ours = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(512), maximum: ours.maximum }).unwrap();
     let server = Server::start(&[]);
+    setrlimit(Resource::Nofile, ours).unwrap();
     let text = std::fs::read_to_string(format!("/proc/{}/limits", server.id())).unwrap();
     let line = text.lines().find(|line| line.starts_with("Max open files")).unwrap();
     let soft: u64 = line.split_whitespace().nth(3).unwrap().parse().unwrap_or(u64::MAX);
-    let most = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    let most = ours.maximum.unwrap_or(u64::MAX);
     assert!(soft >= most.min(4_096), "{line}");
     server.stop();
 }
@@ -206,6 +210,10 @@ fn a_certificate_is_replaced_by_a_signal_and_a_broken_one_is_not_taken() {
     let ok = Some("HTTP/1.1 200 OK".to_owned());
     until("it answers over TLS", || health_over_tls(server.port(), &old) == ok);
     assert!(server.log().contains("https://"), "{}", server.log());
+
+    // Nothing has changed, so it is the signal that it is read for.
+    server.signal("HUP");
+    until("it is read again", || server.log().contains("the certificate was replaced"));
 
     std::fs::write(server.path().join("key.pem"), "-----BEGIN PRIVATE KEY-----\ncanary-91c2\n")
         .unwrap();
