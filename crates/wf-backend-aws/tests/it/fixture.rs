@@ -1,0 +1,129 @@
+//! Stores in tables of their own, on an emulator, over a wire that can fail.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_dynamodb::types::AttributeValue;
+use wf_backend_aws::{AwsConfig, AwsStore, table};
+use wf_core::ports::{OpenError, Source, StorageBackendPort};
+use wf_testkit::contract::ContractFixture;
+
+use crate::wire::{self, Fault, WRITE, Wire};
+
+/// Where the emulator is.
+pub(crate) fn endpoint() -> String {
+    std::env::var("WF_AWS_ENDPOINT").expect("WF_AWS_ENDPOINT: run the tests with `cargo xtask aws`")
+}
+
+/// A table name of this process.
+fn fresh_name() -> String {
+    static TABLES: AtomicU32 = AtomicU32::new(0);
+    format!("wf-{}-{}", std::process::id(), TABLES.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Somebody else's client.
+pub(crate) fn foreign() -> Client {
+    let credentials = Credentials::new("somebody", "else", None, None, "test");
+    let config = aws_sdk_dynamodb::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(credentials)
+        .endpoint_url(endpoint())
+        .build();
+    Client::from_conf(config)
+}
+
+/// A configuration that does not let a test wait long.
+pub(crate) fn config(table: &str, wire: &Wire) -> AwsConfig {
+    let mut config = AwsConfig::new(table).with_http_client(wire.clone());
+    config.endpoint_url = Some(endpoint());
+    config.attempt_timeout_ms = 10_000;
+    config.patience_ms = 20_000;
+    config
+}
+
+/// A new table, and a store in it over a wire of its own.
+pub(crate) async fn store() -> (AwsStore, Wire, AwsConfig) {
+    let wire = Wire::new();
+    let config = config(&fresh_name(), &wire);
+    table::create(&config).await.expect("a table");
+    let opened = AwsStore::open(config.clone()).await.expect("a store");
+    assert!(opened.created);
+    wire.take_log();
+    (opened.store, wire, config)
+}
+
+/// Makes stores for the contract.
+#[derive(Debug, Clone)]
+pub(crate) struct AwsFixture {
+    table: Arc<Mutex<String>>,
+    wire: Wire,
+}
+
+impl Default for AwsFixture {
+    fn default() -> Self {
+        Self { table: Arc::default(), wire: Wire::new() }
+    }
+}
+
+impl AwsFixture {
+    fn config(&self) -> AwsConfig {
+        config(&self.table.lock().unwrap(), &self.wire)
+    }
+}
+
+#[async_trait]
+impl ContractFixture for AwsFixture {
+    async fn open(&self) -> Result<Arc<dyn StorageBackendPort>, OpenError> {
+        *self.table.lock().unwrap() = fresh_name();
+        table::create(&self.config()).await?;
+        let opened = AwsStore::open(self.config()).await?;
+        assert!(opened.created);
+        Ok(Arc::new(opened.store))
+    }
+
+    async fn reopen(&self) -> Result<Arc<dyn StorageBackendPort>, OpenError> {
+        let mut config = self.config();
+        // Handles that are disturbed give up soon.
+        config.attempts_max = 3;
+        let opened = AwsStore::open(config).await?;
+        assert!(!opened.created);
+        Ok(Arc::new(opened.store))
+    }
+
+    async fn disturb(&self, on: bool) -> Result<(), Source> {
+        use Fault::{Lost, Pass, Reset};
+        let faults = [
+            wire::THROTTLED,
+            Lost,
+            wire::CONFLICT,
+            wire::INTERNAL,
+            Reset,
+            wire::IN_PROGRESS,
+            Lost,
+            wire::OVER_CAPACITY,
+            wire::UNAVAILABLE,
+            wire::MISMATCH,
+            wire::THROTTLED,
+            Lost,
+            Reset,
+        ];
+        let faults = if on { faults.to_vec() } else { vec![Pass] };
+        self.wire.always(WRITE, faults);
+        Ok(())
+    }
+
+    async fn make_schema_newer(&self) -> Result<(), Source> {
+        let update = foreign().update_item().table_name(self.table.lock().unwrap().clone());
+        let key = |text: &str| AttributeValue::S(text.to_owned());
+        let update = update.key("PK", key("STORE")).key("SK", key("SECRET"));
+        let thousand = AttributeValue::N("1000".to_owned());
+        let update =
+            update.update_expression("SET #s = :v").expression_attribute_names("#s", "schema");
+        update.expression_attribute_values(":v", thousand).send().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,13 @@
+//! Random command lists: the store and the reference model give the same answers.
+
+use wf_testkit::contract::Violation;
+use wf_testkit::random::agrees_with_model;
+
+use crate::fixture::AwsFixture;
+
+#[test]
+#[ignore = "needs WF_AWS_ENDPOINT: cargo xtask aws"]
+fn answers_are_those_of_the_model() -> Result<(), Violation> {
+    let fixture = AwsFixture::default();
+    agrees_with_model(8, 50, async || fixture.clone())
+}

@@ -1,0 +1,175 @@
+//! The HTTP client under the SDK, with a script of what befalls requests. Deterministic: the n-th request of an operation
+//! meets the n-th entry; those behind the script pass, or meet what goes on for ever.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient,
+    SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_types::body::SdkBody;
+
+/// What befalls a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Nothing.
+    Pass,
+    /// It is answered with an error of DynamoDB and never arrives.
+    Error(u16, &'static str),
+    /// It is cancelled for these reasons and never arrives.
+    Cancelled(&'static [&'static str]),
+    /// The connection breaks before it arrives.
+    Reset,
+    /// It arrives, and the answer is lost.
+    Lost,
+    /// It arrives, and the answer never comes.
+    LostAndSilent,
+    /// It does not arrive, and no answer ever comes.
+    Hang,
+}
+
+pub(crate) const THROTTLED: Fault = Fault::Error(400, "ThrottlingException");
+pub(crate) const OVER_CAPACITY: Fault = Fault::Error(400, "ProvisionedThroughputExceededException");
+pub(crate) const INTERNAL: Fault = Fault::Error(500, "InternalServerError");
+pub(crate) const UNAVAILABLE: Fault = Fault::Error(503, "ServiceUnavailable");
+pub(crate) const IN_PROGRESS: Fault = Fault::Error(400, "TransactionInProgressException");
+pub(crate) const MISMATCH: Fault = Fault::Error(400, "IdempotentParameterMismatchException");
+pub(crate) const CONFLICT: Fault = Fault::Cancelled(&["TransactionConflict"]);
+
+/// A request as it was sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Sent {
+    pub(crate) operation: String,
+    pub(crate) body: serde_json::Value,
+}
+
+#[derive(Debug, Default)]
+struct Script {
+    next: BTreeMap<String, VecDeque<Fault>>,
+    always: BTreeMap<String, VecDeque<Fault>>,
+    log: Vec<Sent>,
+}
+
+/// The wire. A clone is the same wire.
+#[derive(Debug, Clone)]
+pub(crate) struct Wire {
+    inner: SharedHttpClient,
+    script: Arc<Mutex<Script>>,
+}
+
+pub(crate) const WRITE: &str = "TransactWriteItems";
+
+impl Wire {
+    pub(crate) fn new() -> Self {
+        let inner = aws_smithy_http_client::Builder::new().build_http();
+        Self { inner, script: Arc::default() }
+    }
+
+    fn script(&self) -> MutexGuard<'_, Script> {
+        self.script.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next requests of an operation meet these.
+    pub(crate) fn next(&self, operation: &str, faults: impl IntoIterator<Item = Fault>) {
+        self.script().next.entry(operation.to_owned()).or_default().extend(faults);
+    }
+
+    /// All further requests of an operation meet these, in turn, for ever; none ends it.
+    pub(crate) fn always(&self, operation: &str, faults: impl IntoIterator<Item = Fault>) {
+        self.script().always.insert(operation.to_owned(), faults.into_iter().collect());
+    }
+
+    /// Requests since the last time, and forgets them.
+    pub(crate) fn take_log(&self) -> Vec<Sent> {
+        std::mem::take(&mut self.script().log)
+    }
+
+    /// The operations of the requests since the last time, and forgets them.
+    pub(crate) fn take_operations(&self) -> Vec<String> {
+        self.take_log().into_iter().map(|sent| sent.operation).collect()
+    }
+
+    fn fault(&self, sent: Sent) -> Fault {
+        let mut script = self.script();
+        let operation = sent.operation.clone();
+        script.log.push(sent);
+        if let Some(fault) = script.next.get_mut(&operation).and_then(VecDeque::pop_front) {
+            return fault;
+        }
+        let Some(always) = script.always.get_mut(&operation) else { return Fault::Pass };
+        let Some(fault) = always.pop_front() else { return Fault::Pass };
+        always.push_back(fault.clone());
+        fault
+    }
+}
+
+impl HttpClient for Wire {
+    fn http_connector(
+        &self,
+        settings: &HttpConnectorSettings,
+        components: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        let inner = self.inner.http_connector(settings, components);
+        SharedHttpConnector::new(Connector { inner, wire: self.clone() })
+    }
+}
+
+#[derive(Debug)]
+struct Connector {
+    inner: SharedHttpConnector,
+    wire: Wire,
+}
+
+impl HttpConnector for Connector {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
+        let body = request.body().bytes().unwrap_or_default();
+        let body = serde_json::from_slice(body).unwrap_or_default();
+        let fault = self.wire.fault(Sent { operation, body });
+        let inner = self.inner.clone();
+        HttpConnectorFuture::new(async move {
+            match fault {
+                Fault::Pass => inner.call(request).await,
+                Fault::Error(status, code) => Ok(answer(status, code, "")),
+                Fault::Cancelled(codes) => {
+                    let reason =
+                        |code: &&str| format!(r#"{{"Code":"{code}","Message":"made up"}}"#);
+                    let reasons: Vec<String> = codes.iter().map(reason).collect();
+                    let reasons = format!(r#","CancellationReasons":[{}]"#, reasons.join(","));
+                    Ok(answer(400, "TransactionCanceledException", &reasons))
+                }
+                Fault::Reset => Err(broken("before it was sent")),
+                Fault::Lost => {
+                    let answer = inner.call(request).await;
+                    drop(answer);
+                    Err(broken("while the answer was awaited"))
+                }
+                Fault::LostAndSilent => {
+                    let answer = inner.call(request).await;
+                    drop(answer);
+                    std::future::pending().await
+                }
+                Fault::Hang => std::future::pending().await,
+            }
+        })
+    }
+}
+
+fn broken(when: &str) -> ConnectorError {
+    let error = std::io::Error::new(std::io::ErrorKind::ConnectionReset, when);
+    ConnectorError::io(error.into())
+}
+
+fn answer(status: u16, code: &str, more: &str) -> HttpResponse {
+    let name = format!("com.amazonaws.dynamodb.v20120810#{code}");
+    let body = format!(r#"{{"__type":"{name}","message":"made up"{more}}}"#);
+    let status = status.try_into().expect("a status");
+    let mut response = HttpResponse::new(status, SdkBody::from(body));
+    response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
+    response
+}
