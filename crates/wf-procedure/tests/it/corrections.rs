@@ -1,6 +1,9 @@
 //! What a changed value does to the steps that used it, through the core's own decisions.
 
+use std::fmt::Write as _;
+
 use wf_core::errors::ErrorCode;
+use wf_core::limits::DEPENDANTS_MAX;
 use wf_core::models::StepStatus;
 use wf_core::policy::DomainPolicyPort;
 use wf_core::state_machine::CommandKind;
@@ -175,4 +178,44 @@ fn a_correction_of_nothing_is_refused() {
     let mut desk = Desk::start(with_steps(STEPS));
     let refused = desk.act(correct("length", "1")).unwrap_err();
     assert_eq!(refused.code, ErrorCode::StepNotOpen);
+}
+
+/// `direct` steps look at the first one, the first of them by a condition; `further` look at that one.
+fn used(direct: usize, further: usize) -> String {
+    let mut steps = "  - { id: a, kind: number, prompt: x }\n".to_owned();
+    for n in 0..direct {
+        let looks = if n == 0 {
+            "when: steps.a.value > 1"
+        } else {
+            "range: { accept: [0, steps.a.value] }"
+        };
+        let _ = writeln!(steps, "  - {{ id: d{n}, kind: number, prompt: x, {looks} }}");
+    }
+    for n in 0..further {
+        let looks = "range: { accept: [0, 'has(steps.d0.value) ? steps.d0.value : 9'] }";
+        let _ = writeln!(steps, "  - {{ id: f{n}, kind: number, prompt: x, {looks} }}");
+    }
+    format!(
+        "schema: checkpoint/procedure/v1\nid: test\nversion: 1\ntitle: T\nreasons: [{{ code: X }}]\nsteps:\n{steps}"
+    )
+}
+
+#[test]
+fn no_more_steps_use_a_value_than_one_correction_can_reach() {
+    for (direct, further) in [(DEPENDANTS_MAX, 0), (1, DEPENDANTS_MAX - 1)] {
+        let mut desk = Desk::start(crate::fixture::procedure(&used(direct, further)));
+        desk.submit("a", "9");
+        while let Some(next) = desk.policy.plan(desk.workflow()).next() {
+            let step = next.id.to_string();
+            desk.submit(&step, "3");
+        }
+        // All of them are reached.
+        let events = desk.correct("a", "0");
+        assert_eq!(events.split("; ").count(), 1 + DEPENDANTS_MAX, "{direct} {further}");
+    }
+    for (direct, further) in [(DEPENDANTS_MAX + 1, 0), (1, DEPENDANTS_MAX)] {
+        let refused = wf_procedure::parse(&used(direct, further), "used.yaml").unwrap_err();
+        let message = format!("{} later steps look at step \"a\"", DEPENDANTS_MAX + 1);
+        assert_eq!(refused[0].message, message, "{direct} {further}");
+    }
 }
