@@ -131,6 +131,11 @@ fn has_effect(call: &Call<'_>, commit: &Applied) -> bool {
             about("problem_noted", None, words) || about("workflow_blocked", None, words)
         }
         "resolve_block" => about("block_resolved", call.said("block_id"), call.said("decision")),
+        "transfer_workflow" => match call.said("action") {
+            Some("offer") => about("ownership_offered", None, None),
+            Some("withdraw" | "decline") => about("offer_withdrawn", None, None),
+            _ => about("ownership_transferred", None, None),
+        },
         "finish_workflow" => about("workflow_completed", None, call.said("result")),
         _ => true,
     }

@@ -2,6 +2,7 @@
 //! anybody named, the lock rows. What can be judged while reading is judged here: messages, definitions.
 
 mod commits;
+mod deadlines;
 mod messages;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,7 @@ use wf_idempotency::{Fingerprint, canonical_bytes};
 use super::Invariant;
 use super::found::Found;
 use commits::Grouping;
+use deadlines::Deadlines;
 use messages::Outbox;
 
 /// Rows asked of the store at once.
@@ -152,7 +154,7 @@ impl Books {
     ) -> Result<(), ReadError> {
         let digest = &workflow.procedure.digest;
         outbox.policy_of(store, digest).await?;
-        let mut grouping = Grouping::default();
+        let (mut grouping, mut due) = (Grouping::default(), Deadlines::default());
         let mut after = 0;
         loop {
             let events = store.events(&workflow.tenant, &workflow.id, after, PAGE).await?;
@@ -161,6 +163,7 @@ impl Books {
             after = last.seq.max(after.saturating_add(1));
             self.events += u64::try_from(events.len()).unwrap_or(u64::MAX);
             for event in events {
+                due.push(&event, found);
                 if let Some(done) = grouping.push(event) {
                     outbox.commit(&workflow.tenant, digest, &done, found);
                 }
@@ -169,6 +172,7 @@ impl Books {
         if let Some(done) = grouping.finish() {
             outbox.commit(&workflow.tenant, digest, &done, found);
         }
+        due.finish(&workflow, found);
         defined(store, &workflow, found).await?;
         let (started, commits) = grouping.into_parts();
         let place = (workflow.tenant.clone(), workflow.id.clone());
