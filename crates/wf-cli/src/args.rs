@@ -2,10 +2,10 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::cmd::ack::AckArgs;
 use crate::cmd::call::CallArgs;
 use crate::cmd::completions::{CompletionsArgs, ManArgs};
 use crate::cmd::doctor::DoctorArgs;
-use crate::cmd::ack::AckArgs;
 use crate::cmd::locks::LocksArgs;
 use crate::cmd::outbox::OutboxArgs;
 use crate::cmd::procedure::ProcedureArgs;

@@ -115,9 +115,8 @@ async fn round(engine: &Engine) -> Result<Duration, ReadError> {
 /// How long to sleep; nothing when something is due.
 fn wait(next: &NextDeadline, now: Timestamp) -> Duration {
     let longest = if next.shared { SHARED } else { ALONE };
-    next.at.map_or(longest, |at| {
-        Duration::from_millis(at.since_ms(now).unsigned_abs()).min(longest)
-    })
+    next.at
+        .map_or(longest, |at| Duration::from_millis(at.since_ms(now).unsigned_abs()).min(longest))
 }
 
 fn tell(fired: &Fired) {

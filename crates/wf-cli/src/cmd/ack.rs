@@ -86,8 +86,11 @@ async fn acknowledge(
             args.workflow
         )),
         Some(code) => {
-            let exit =
-                if code == wf_core::errors::ErrorCode::BackendUnavailable { Exit::Unavailable } else { Exit::Failed };
+            let exit = if code == wf_core::errors::ErrorCode::BackendUnavailable {
+                Exit::Unavailable
+            } else {
+                Exit::Failed
+            };
             let message = reply.body.pointer("/error/message").and_then(Value::as_str);
             let message = one_line(message.unwrap_or("the acknowledgement was refused"));
             Err(Failure::new(exit, format!("{}: {message}", code.as_str())))

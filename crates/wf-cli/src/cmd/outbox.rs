@@ -160,8 +160,7 @@ async fn retry_all(store: &dyn StorageBackendPort, output: Output) -> Result<(),
     loop {
         let page = store.list_outbox(&query).await?;
         for row in &page.items {
-            revived +=
-                u64::from(store.revive_outbox(&row.message.id, SystemClock.now()).await?);
+            revived += u64::from(store.revive_outbox(&row.message.id, SystemClock.now()).await?);
         }
         match page.next {
             Some(next) => query.after = Some(next),
