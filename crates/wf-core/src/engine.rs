@@ -12,6 +12,7 @@ mod find;
 mod known;
 mod ledger;
 pub mod policies;
+mod resume;
 pub mod schedule;
 mod sight;
 mod status;
@@ -173,7 +174,8 @@ impl Engine {
         let settings = &self.parts.settings;
         let locale = meta.locale.as_ref().unwrap_or(&settings.locale);
         let zone = policy.and_then(DomainPolicyPort::timezone).unwrap_or(&settings.timezone);
-        Frame { words: Words::new(locale, zone), store_id: &self.identity.id }
+        let words = Words::new(locale, zone).at(self.parts.clock.now());
+        Frame { words, store_id: &self.identity.id }
     }
 
     /// `candidates` of what may be started: the one procedure that is meant, or all.

@@ -7,9 +7,11 @@ pub mod next;
 pub mod outlook;
 pub mod saying;
 pub mod shape;
+pub mod stand;
 pub mod words;
 
 pub use outlook::Outlook;
-pub use saying::{Acknowledger, Ask, Done, Fault, Offeree, Rule, Saying, Stand};
+pub use saying::{Ask, Done, Fault, Offeree, Rule, Saying};
 pub use shape::Frame;
+pub use stand::{Acknowledger, LastStep, Stand};
 pub use words::Words;

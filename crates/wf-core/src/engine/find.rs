@@ -21,6 +21,8 @@ use super::{Engine, candidate_parts, unreadable};
 #[derive(Default)]
 struct Found {
     workflows: Vec<Workflow>,
+    /// Offered to the caller or to anybody.
+    offered: Vec<Workflow>,
     procedures: Vec<Arc<dyn DomainPolicyPort>>,
 }
 
@@ -48,11 +50,11 @@ impl Engine {
         let assets = query.asset_id.as_deref().map(|raw| self.asset_ids(raw));
         let mut found = self.everything(principal, query.scope).await?;
         if let (Some(ids), Some(raw)) = (&assets, &query.asset_id) {
-            found.workflows.retain(|w| w.assets.iter().any(|a| ids.contains(&a.id)));
+            found.retain(|w| w.assets.iter().any(|a| ids.contains(&a.id)));
             found.procedures.retain(|p| p.canonical_asset(raw).is_some());
         }
         if let Some(words) = query.query.as_deref().map(search::words) {
-            found.workflows.retain(|w| search::matches(&words, &workflow_words(w)));
+            found.retain(|w| search::matches(&words, &workflow_words(w)));
             found.procedures.retain(|p| search::matches(&words, &procedure_words(p.as_ref())));
         }
         let mut reply = self.found(&found, meta);
@@ -80,7 +82,7 @@ impl Engine {
         }
         if wants(FindScope::Available) {
             let offered = store.offered_to(tenant, actor, OPEN_WORKFLOWS_MAX).await;
-            found.add(offered.map_err(|error| unreadable(&error))?);
+            found.offer(offered.map_err(|error| unreadable(&error))?);
             found.procedures = self.parts.policies.current();
         }
         Ok(found)
@@ -106,17 +108,19 @@ impl Engine {
 
     fn found(&self, found: &Found, meta: &CallMeta) -> Reply {
         let frame = self.frame(None, meta);
-        let workflows = found.workflows.iter().map(Candidate::Workflow);
+        let workflows = found.workflows.iter().chain(&found.offered).map(Candidate::Workflow);
         let procedures = found.procedures.iter().map(|p| Candidate::Procedure(p.as_ref()));
         let all: Vec<Candidate<'_>> = workflows.chain(procedures).collect();
         if all.is_empty() {
             return frame.reply(Outcome::None, &[Stand::NothingFound.into()], Map::new());
         }
-        let labels: Vec<Text> = found.workflows.iter().map(|w| w.label.clone()).collect();
+        let labels = |of: &[Workflow]| of.iter().map(|w| w.label.clone()).collect::<Vec<Text>>();
+        let (open, offered) = (labels(&found.workflows), labels(&found.offered));
         let titles: Vec<Text> =
             found.procedures.iter().map(|p| p.definition().title.clone()).collect();
-        let sayings: [Saying; 2] = [
-            Stand::OpenWork { total: labels.len(), labels }.into(),
+        let sayings: [Saying; 3] = [
+            Stand::OpenWork { total: open.len(), labels: open }.into(),
+            Stand::OnOffer { total: offered.len(), labels: offered }.into(),
             Stand::MayStart { total: titles.len(), titles }.into(),
         ];
         frame.reply(Outcome::List, &sayings, candidate_parts(&all, &frame))
@@ -145,12 +149,29 @@ impl Engine {
 }
 
 impl Found {
+    fn knows(&self, workflow: &Workflow) -> bool {
+        self.workflows.iter().chain(&self.offered).any(|known| known.id == workflow.id)
+    }
+
     fn add(&mut self, workflows: Vec<Workflow>) {
         for workflow in workflows {
-            if self.workflows.iter().all(|known| known.id != workflow.id) {
+            if !self.knows(&workflow) {
                 self.workflows.push(workflow);
             }
         }
+    }
+
+    fn offer(&mut self, workflows: Vec<Workflow>) {
+        for workflow in workflows {
+            if !self.knows(&workflow) {
+                self.offered.push(workflow);
+            }
+        }
+    }
+
+    fn retain(&mut self, wanted: impl Fn(&Workflow) -> bool) {
+        self.workflows.retain(&wanted);
+        self.offered.retain(&wanted);
     }
 }
 

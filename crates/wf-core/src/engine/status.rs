@@ -10,9 +10,10 @@ use crate::policy::DomainPolicyPort;
 use crate::ports::{LoadQuery, Recent, Snapshot};
 use crate::state_machine::{Outcome, Rejection};
 use crate::view::shape::{self, Candidate};
-use crate::view::{Ask, Fault, Frame, Outlook, Rule, Saying, Stand, next};
+use crate::view::{Ask, Fault, Frame, Outlook, Rule, Saying, Stand};
 
 use super::call::{CallMeta, Detail, GetStatus, Reply};
+use super::resume::resume;
 use super::{Engine, candidate_parts, unreadable};
 
 impl Engine {
@@ -174,18 +175,16 @@ impl Engine {
         if detail == Detail::Full {
             parts.insert("history".to_owned(), self.history(workflow).await?);
         }
-        let mut sayings: Vec<Saying> = Vec::new();
-        match &outlook {
-            Some(outlook) => sayings.push(super::commit::stands(workflow, outlook.policy).into()),
-            None => sayings.push(Fault::DefinitionUnknown.into()),
-        }
+        let mut sayings = outlook.as_ref().map_or_else(
+            || vec![Fault::DefinitionUnknown.into()],
+            |outlook| resume(principal, outlook, &frame.words),
+        );
         if let Some(asset) = locks::lost(workflow, &locks) {
             // What is asked next would be refused: the loss is what there is to say.
             let lost: Saying = self.lost(principal, asset, &locks).into();
             parts.insert("warnings".to_owned(), Value::from(vec![frame.words.say(&lost)]));
+            sayings.truncate(1);
             sayings.push(lost);
-        } else {
-            sayings.extend(outlook.as_ref().and_then(|outlook| next::next(outlook, &frame.words)));
         }
         Ok(frame.reply(Outcome::View, &sayings, parts))
     }

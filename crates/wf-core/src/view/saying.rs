@@ -2,6 +2,8 @@
 
 use crate::models::{Phase, Text, Timestamp};
 
+use super::stand::Stand;
+
 /// Something to say. The catalogue of the answer's language has the words (`view/words.rs`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Saying {
@@ -121,8 +123,6 @@ pub enum Rule {
     TooEarly {
         /// When it is.
         until: Timestamp,
-        /// Now.
-        now: Timestamp,
     },
     /// There is no offer.
     NoOffer,
@@ -146,8 +146,6 @@ pub enum Rule {
         owner: Option<String>,
         /// When they may be relieved, if they stay silent.
         from: Timestamp,
-        /// Now.
-        now: Timestamp,
     },
     /// The command does not apply now.
     WrongState {
@@ -226,6 +224,25 @@ pub enum Ask {
     ReadyToFinish {
         /// Results that are possible.
         results: Vec<Text>,
+    },
+    /// The value before, for a step that is asked again, in one sentence.
+    CheckAgain {
+        /// The prompt.
+        prompt: Text,
+        /// The value in words.
+        value: Option<String>,
+    },
+    /// Nothing is left to do but to finish, in one sentence.
+    Finish {
+        /// Results that are possible, at least one.
+        results: Vec<Text>,
+    },
+    /// A decision is needed of whoever is asked.
+    Choose {
+        /// What is asked.
+        question: Text,
+        /// Some decisions.
+        decisions: Vec<Text>,
     },
     /// A decision is needed.
     Decide {
@@ -346,73 +363,4 @@ pub enum Offeree {
     Anybody,
     /// To somebody; their name, when one is known. An id is never spoken.
     One(Option<String>),
-}
-
-/// Who said that they know of a block.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Acknowledger {
-    /// One who was told, by the name that the configuration routes.
-    Told(String),
-    /// A person with a name.
-    Named(String),
-    /// An operator.
-    Operator,
-}
-
-/// How things stand.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stand {
-    /// Where a workflow stands.
-    Stands {
-        /// What.
-        label: Text,
-        /// Where.
-        phase: Phase,
-        /// How it ended, when completed.
-        result: Option<Text>,
-    },
-    /// Work is stopped, and somebody was told.
-    Stopped {
-        /// What.
-        label: Text,
-        /// Who was told last, by the name that the configuration routes.
-        told: String,
-        /// When.
-        at: Timestamp,
-        /// Until when they have to respond, while nobody has.
-        until: Option<Timestamp>,
-        /// Who said that they know, and when.
-        acknowledged: Option<(Acknowledger, Timestamp)>,
-    },
-    /// Nothing is open.
-    NothingOpen,
-    /// Nothing matches.
-    NothingFound,
-    /// What was finished last.
-    LastFinished {
-        /// What.
-        label: Text,
-        /// How it ended; absent when abandoned.
-        result: Option<String>,
-        /// When.
-        at: Timestamp,
-    },
-    /// What there is, open.
-    OpenWork {
-        /// Some of them.
-        labels: Vec<Text>,
-        /// How many there are.
-        total: usize,
-    },
-    /// What may be started.
-    MayStart {
-        /// Some of them.
-        titles: Vec<Text>,
-        /// How many there are.
-        total: usize,
-    },
-    /// The asset is free.
-    AssetFree,
-    /// The asset is not free, and the caller may know no more.
-    AssetInUse,
 }

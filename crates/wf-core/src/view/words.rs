@@ -19,13 +19,20 @@ const OPTIONS_MAX: usize = 3;
 pub struct Words<'a> {
     locale: &'a Locale,
     zone: &'a str,
+    now: Option<Timestamp>,
 }
 
 impl<'a> Words<'a> {
     /// Words for `locale`, times in the IANA zone `zone`.
     #[must_use]
     pub const fn new(locale: &'a Locale, zone: &'a str) -> Self {
-        Self { locale, zone }
+        Self { locale, zone, now: None }
+    }
+
+    /// The same for an answer of this time: what happened on another day is told with its day.
+    #[must_use]
+    pub const fn at(self, now: Timestamp) -> Self {
+        Self { now: Some(now), ..self }
     }
 
     /// The language.
@@ -74,15 +81,28 @@ impl<'a> Words<'a> {
         at.clock_time(self.zone)
     }
 
-    /// Day and time, as far as the day is not today's: after days a time alone says nothing.
-    pub(crate) fn moment(&self, at: Timestamp, now: Timestamp) -> String {
+    /// A time as it goes on after "since" or "until"; with its day when that is not today's.
+    fn moment(&self, at: Timestamp) -> String {
         let time = self.time(at);
-        match at.days_after(now, self.zone) {
+        match self.days_away(at) {
             0 => time,
             1 => format!("tomorrow at {time}"),
             -1 => format!("yesterday at {time}"),
             _ => format!("{} at {time}", at.day_and_month(self.zone)),
         }
+    }
+
+    /// A time as it goes on after what happened then.
+    fn when(&self, at: Timestamp) -> String {
+        match self.days_away(at) {
+            0 => format!("at {}", self.time(at)),
+            1 | -1 => self.moment(at),
+            _ => format!("on {}", self.moment(at)),
+        }
+    }
+
+    fn days_away(&self, at: Timestamp) -> i64 {
+        self.now.map_or(0, |now| at.days_after(now, self.zone))
     }
 
     fn list(&self, options: &[Text], last: &str) -> String {
@@ -188,6 +208,24 @@ mod tests {
         assert_eq!(open(1), "Open: unit 1.");
         assert_eq!(open(3), "3 are open: unit 1, unit 2 and unit 3.");
         assert_eq!(open(4), "4 are open, among them unit 1, unit 2 and unit 3.");
+    }
+
+    #[test]
+    fn a_time_of_another_day_is_told_with_its_day() {
+        let now = Timestamp::parse("2026-11-30T12:00:00Z").expect("a time");
+        let locale = Locale::default();
+        let words = Words::new(&locale, "UTC").at(now);
+        let hours = |n: i64| now.plus_ms(n * 3_600_000);
+        for (n, when, moment) in [
+            (-2, "at 10:00", "10:00"),
+            (-13, "yesterday at 23:00", "yesterday at 23:00"),
+            (13, "tomorrow at 01:00", "tomorrow at 01:00"),
+            (-72, "on 27 November at 12:00", "27 November at 12:00"),
+        ] {
+            assert_eq!(words.when(hours(n)), when);
+            assert_eq!(words.moment(hours(n)), moment);
+        }
+        assert_eq!(Words::new(&locale, "UTC").when(hours(-72)), "at 12:00", "now is not known");
     }
 
     #[test]

@@ -166,6 +166,7 @@ fn workflow() -> Value {
         &["id", "version", "digest"],
         [("id", text()), ("version", count()), ("digest", text())],
     );
+    let offer = open(&[], [("to", person()), ("at", time())]);
     let progress = open(&["settled", "required"], [("settled", count()), ("required", count())]);
     open(
         &["id", "label", "state", "revision", "procedure", "assets", "owner"],
@@ -178,6 +179,7 @@ fn workflow() -> Value {
             ("procedure", procedure),
             ("assets", list(asset())),
             ("owner", person()),
+            ("offer", said(offer, "On offer; without to, to anybody.")),
             ("progress", progress),
             ("reasons", said(list(choice("code")), "For reason_code.")),
             ("results", said(list(choice("id")), "For result.")),
@@ -206,6 +208,8 @@ fn step() -> Value {
             ("due_at", time()),
             ("skip", words(["never", "reason", "supervisor", "free"])),
             ("required", flag()),
+            ("role", said(text(), "Only for somebody with this role.")),
+            ("second_person", said(flag(), "Not for whoever worked on it.")),
             ("attempt", count()),
             ("recheck", said(recheck, "A recorded value to be checked again.")),
         ],
@@ -270,7 +274,10 @@ fn candidates() -> Value {
             ("label", text()),
             ("state", state()),
             ("assets", list(asset())),
+            ("owner", person()),
+            ("offered", flag()),
             ("started_at", time()),
+            ("to", said(text(), "A person, for to.")),
             ("needs", said(needs, "What a start must give.")),
         ],
     );
@@ -311,6 +318,7 @@ fn history() -> Value {
             ("value", text()),
             ("unit", text()),
             ("withheld", flag()),
+            ("to", person()),
         ],
     );
     let schema = json!({ "type": "array", "maxItems": HISTORY_SHOWN_MAX, "items": event });

@@ -249,6 +249,31 @@ pub(crate) const TOOLS: &[Spec] = &[
         build: arguments::report_problem,
     },
     Spec {
+        name: "transfer_workflow",
+        title: "Transfer a workflow",
+        description: "Hands work over. The owner offers it (offer, withdraw); whom it is offered to takes or declines it \
+            (accept, decline). take_over takes work of a holder who has been silent long enough, or gets a lost asset back.",
+        reads_only: false,
+        destroys: true,
+        needs: Needs::Write,
+        params: &[
+            required(WORKFLOW),
+            required(word(
+                "action",
+                &["offer", "withdraw", "decline", "accept", "take_over"],
+                "What the person asks for.",
+            )),
+            text(
+                "to",
+                VALUE_CHARS_MAX,
+                "offer: name as said, or candidates[].to; omit for anybody.",
+            ),
+            REASON,
+            KEY,
+        ],
+        build: arguments::transfer_workflow,
+    },
+    Spec {
         name: "finish_workflow",
         title: "Finish a workflow",
         description: "Ends (completes, closes, abandons) a workflow for good and frees its assets. Only when the person says so \

@@ -6,8 +6,8 @@ use wf_core::engine::{
 };
 use wf_core::idempotency::IdempotencyKey;
 use wf_core::models::{BlockId, DecisionId, ReasonCode, ResultId, Severity, StepId, WorkflowId};
-use wf_core::state_machine::Rejection;
 use wf_core::state_machine::command::SubmittedValue;
+use wf_core::state_machine::{Rejection, Transfer};
 
 use super::reader::Reader;
 use crate::tools::Spec;
@@ -162,6 +162,21 @@ pub(crate) fn report_problem(reader: &Reader<'_>) -> Result<Built, Rejection> {
         summary: reader.required_text("summary")?.to_owned(),
         severity: reader.word("severity", &severities)?,
         step_id: reader.id("step_id", StepId::parse)?,
+    }))
+}
+
+pub(crate) fn transfer_workflow(reader: &Reader<'_>) -> Result<Built, Rejection> {
+    let (to, reason_code) = (owned(reader.text("to")?), reason(reader)?);
+    let transfers = [
+        ("offer", Transfer::Offer { to }),
+        ("withdraw", Transfer::Withdraw),
+        ("decline", Transfer::Decline),
+        ("accept", Transfer::Accept),
+        ("take_over", Transfer::TakeOver { reason_code }),
+    ];
+    Ok(Built::Change(Request::Transfer {
+        workflow_id: workflow(reader)?,
+        transfer: reader.required_word("action", &transfers)?,
     }))
 }
 

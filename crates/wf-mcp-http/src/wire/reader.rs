@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
     }
 
     /// One of some words.
-    pub(crate) fn word<T: Copy>(
+    pub(crate) fn word<T: Clone>(
         &self,
         name: &str,
         words: &[(&str, T)],
@@ -103,11 +103,20 @@ impl<'a> Reader<'a> {
             return Ok(None);
         };
         if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == text) {
-            return Ok(Some(*meaning));
+            return Ok(Some(meaning.clone()));
         }
         let valid: Vec<_> = words.iter().map(|(word, _)| *word).collect();
         let rule = format!("must be one of {}", valid.join(", "));
         Err(Rejection::invalid(name, &rule).with("valid", valid))
+    }
+
+    /// One of some words, which must be there.
+    pub(crate) fn required_word<T: Clone>(
+        &self,
+        name: &str,
+        words: &[(&str, T)],
+    ) -> Result<T, Rejection> {
+        self.word(name, words)?.ok_or_else(|| self.missing(name))
     }
 
     /// An object; empty when absent.

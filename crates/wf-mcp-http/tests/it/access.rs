@@ -347,6 +347,12 @@ async fn a_missing_scope_is_a_result_to_speak_or_a_challenge_by_the_path() {
             "workflow:read workflow:write",
         ),
         (
+            "read",
+            "transfer_workflow",
+            json!({"workflow_id": workflow, "action": "accept"}),
+            "workflow:read workflow:write",
+        ),
+        (
             "read+write",
             "resolve_block",
             json!({"workflow_id": workflow, "block_id": "b", "decision": "d", "comment": "c"}),

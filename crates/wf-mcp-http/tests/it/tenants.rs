@@ -65,6 +65,8 @@ async fn day(world: &World, who: &str, says: &str) -> Vec<Answer> {
             "step_id": "step-1", "value": said("two"), "reason_code": "REASON_ONE", "note": said("why"),
         })),
         ("skip_step", json!({"step_id": "step-2", "reason_code": "REASON_ONE", "note": said("no")})),
+        ("transfer_workflow", json!({"action": "offer", "to": said("them")})),
+        ("transfer_workflow", json!({"action": "offer"})),
         ("finish_workflow", json!({"result": "good", "note": said("end")})),
         ("finish_workflow", json!({"result": says, "note": said("end")})),
     ]
@@ -178,6 +180,9 @@ async fn a_foreign_id_and_an_unknown_one_are_one_answer() {
         ("skip_step", json!({"step_id": "step-1", "reason_code": "REASON_ONE"})),
         ("report_problem", json!({"summary": "it squeaks"})),
         ("resolve_block", json!({"block_id": "block-1", "decision": "continue", "comment": "so"})),
+        ("transfer_workflow", json!({"action": "offer"})),
+        ("transfer_workflow", json!({"action": "accept"})),
+        ("transfer_workflow", json!({"action": "take_over", "reason_code": "REASON_ONE"})),
         ("finish_workflow", json!({"result": "good"})),
         ("finish_workflow", json!({"result": "abandoned"})),
     ] {

@@ -179,7 +179,7 @@ fn relieved(workflow: &Workflow, facts: &Facts<'_>) -> Result<(), Rejection> {
     match stale_at(workflow, facts.policy) {
         Some(at) if at <= facts.at => Ok(()),
         Some(at) => {
-            let rule = Rule::NotSilent { owner, from: at, now: facts.at };
+            let rule = Rule::NotSilent { owner, from: at };
             Err(people::not_owner(workflow, rule).with("free_at", at.to_string()))
         }
         None => Err(people::not_owner(workflow, Rule::NotOwner { owner })),

@@ -117,12 +117,9 @@ fn waited(workflow: &Workflow, step_id: &StepId, facts: &Facts<'_>) -> Result<()
         return Ok(());
     }
     let message = format!("the wait is over at {}, in {left} ms", wait.until);
-    let rejection = Rejection::new(
-        ErrorCode::TooEarly,
-        message,
-        Rule::TooEarly { until: wait.until, now: facts.at },
-    )
-    .with("due_at", wait.until.to_string());
+    let rejection =
+        Rejection::new(ErrorCode::TooEarly, message, Rule::TooEarly { until: wait.until })
+            .with("due_at", wait.until.to_string());
     Err(Rejection { after_ms: Some(left), ..rejection })
 }
 

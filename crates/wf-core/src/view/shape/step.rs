@@ -48,6 +48,8 @@ fn described_step(step: &StepDescription, words: &Words<'_>) -> Map<String, Valu
     put(&mut map, "due_at", step.due_at.map(|t| t.to_string()));
     map.insert("skip".to_owned(), Value::from(step.skip.as_str()));
     map.insert("required".to_owned(), Value::from(step.required));
+    put(&mut map, "role", step.role.as_deref());
+    put(&mut map, "second_person", step.not_performer.then_some(true));
     map
 }
 

@@ -159,14 +159,16 @@ pub fn candidates(all: &[Candidate<'_>], max: usize, words: &Words<'_>) -> Value
     all.iter()
         .take(max)
         .map(|candidate| match candidate {
-            Candidate::Workflow(w) => json!({
+            Candidate::Workflow(w) => without_nulls(json!({
                 "workflow_id": w.id,
                 "procedure_id": w.procedure.id,
                 "label": words.text(&w.label),
                 "state": w.phase.as_str(),
                 "assets": assets(w, words),
+                "owner": person(&w.owner),
+                "offered": w.offer.is_some().then_some(true),
                 "started_at": w.started_at,
-            }),
+            })),
             Candidate::Procedure(policy) => {
                 let definition = policy.definition();
                 json!({
@@ -244,12 +246,18 @@ fn event(event: &Event) -> Value {
             put(&mut map, "step_id", step_id.as_ref().map(StepId::as_str));
             map
         }
+        EventBody::OwnershipOffered { to } => {
+            let mut map = Map::new();
+            put(&mut map, "to", to.as_ref().map(person));
+            map
+        }
+        EventBody::OwnershipTransferred { to, .. } => {
+            Map::from_iter([("to".to_owned(), person(to))])
+        }
         EventBody::WorkflowStarted { .. }
         | EventBody::OrchestrationAcknowledged { .. }
         | EventBody::BlockAcknowledged { .. }
-        | EventBody::OwnershipOffered { .. }
         | EventBody::OfferWithdrawn { .. }
-        | EventBody::OwnershipTransferred { .. }
         | EventBody::LockReleased { .. }
         | EventBody::WorkflowCompleted { .. }
         | EventBody::DeadlinePassed { .. }

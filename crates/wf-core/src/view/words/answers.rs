@@ -1,7 +1,7 @@
 //! English words for what was done and how things stand.
 
 use crate::models::{Phase, Text};
-use crate::view::{Acknowledger, Done, Offeree, Stand};
+use crate::view::{Acknowledger, Done, LastStep, Offeree, Stand};
 
 use super::{OPTIONS_MAX, Words, plain, sentence};
 
@@ -74,21 +74,22 @@ impl Words<'_> {
                             Acknowledger::Named(name) => name.clone(),
                             Acknowledger::Operator => "an operator".to_owned(),
                         };
-                        format!("{label} is stopped; {by} acknowledged it at {}.", self.time(*at))
+                        format!("{label} is stopped; {by} acknowledged it {}.", self.when(*at))
                     }
                     (None, Some(until)) => format!(
-                        "{label} is stopped; the {} was told at {} and has until {} to answer.",
+                        "{label} is stopped; the {} was told {} and has until {} to answer.",
                         plain(told),
-                        self.time(*at),
-                        self.time(*until)
+                        self.when(*at),
+                        self.moment(*until)
                     ),
                     (None, None) => format!(
-                        "{label} is stopped; the {} was told at {}.",
+                        "{label} is stopped; the {} was told {}.",
                         plain(told),
-                        self.time(*at)
+                        self.when(*at)
                     ),
                 }
             }
+            Stand::Resumed { label, last } => self.resumed(label.as_ref(), last.as_ref()),
             Stand::NothingOpen => "Nothing is open.".to_owned(),
             Stand::NothingFound => {
                 "I found nothing that matches. Ask what is available to see everything.".to_owned()
@@ -98,7 +99,7 @@ impl Words<'_> {
                     Some(result) => format!("finished as {result}"),
                     None => "abandoned".to_owned(),
                 };
-                format!("{} was {how} at {}.", self.text(label), self.time(*at))
+                format!("{} was {how} {}.", self.text(label), self.when(*at))
             }
             Stand::OpenWork { labels, total } => match total {
                 0 => String::new(),
@@ -106,12 +107,32 @@ impl Words<'_> {
                 2..=OPTIONS_MAX => format!("{total} are open: {}.", self.list(labels, "and")),
                 _ => format!("{total} are open, among them {}.", self.list(labels, "and")),
             },
+            Stand::OnOffer { labels, total } => match total {
+                0 => String::new(),
+                1 => format!("You can take over {}.", self.list(labels, "and")),
+                2..=OPTIONS_MAX => format!("You can take over {}.", self.list(labels, "or")),
+                _ => format!("{total} are on offer, among them {}.", self.list(labels, "and")),
+            },
             Stand::MayStart { titles, total } => match total {
                 0 => String::new(),
                 _ => format!("You can start {}.", self.list(titles, "or")),
             },
             Stand::AssetFree => "It is free.".to_owned(),
             Stand::AssetInUse => "It is in use.".to_owned(),
+        }
+    }
+
+    fn resumed(&self, label: Option<&Text>, last: Option<&LastStep>) -> String {
+        let label = label.map(|label| self.text(label));
+        let Some(last) = last else {
+            let label = label.unwrap_or("it");
+            return format!("{label} is under way; nothing is recorded yet.");
+        };
+        let lead = label.map(|label| format!("{label}: ")).unwrap_or_default();
+        let (step, when) = (self.text(&last.say), self.when(last.at));
+        match &last.value {
+            Some(value) => format!("{lead}{step} was recorded as {} {when}.", subject(value)),
+            None => format!("{lead}{step} was recorded {when}."),
         }
     }
 

@@ -27,6 +27,22 @@ impl Words<'_> {
             Ask::ReadyToFinish { results } => {
                 format!("All steps are done. Finish as {}?", self.list(results, "or"))
             }
+            Ask::CheckAgain { prompt, value: Some(value) } => {
+                format!("Check again, it was {value}: {}", self.text(prompt))
+            }
+            Ask::CheckAgain { prompt, value: None } => {
+                format!("Check again: {}", self.text(prompt))
+            }
+            Ask::Finish { results } => {
+                format!("Everything is done; finish as {}?", self.list(results, "or"))
+            }
+            Ask::Choose { question, decisions } => {
+                let (question, decisions) = (self.text(question), self.list(decisions, "or"));
+                match question.strip_suffix('?') {
+                    Some(asked) if !decisions.is_empty() => format!("{asked}: {decisions}?"),
+                    Some(_) | None => question.to_owned(),
+                }
+            }
             Ask::Decide { question, decisions } => self.decide(question, decisions),
             Ask::WhichPerson { names } => {
                 let names: Vec<Text> = names.iter().map(|name| name.as_str().into()).collect();

@@ -77,9 +77,7 @@ impl Words<'_> {
             Rule::SecondPersonNeeded => {
                 "That needs a second person, who has not worked on this. Ask a colleague.".to_owned()
             }
-            Rule::TooEarly { until, now } => {
-                format!("Please wait until {}.", self.moment(*until, *now))
-            }
+            Rule::TooEarly { until } => format!("Please wait until {}.", self.moment(*until)),
             Rule::NoOffer => "This work is not on offer. Ask for the status.".to_owned(),
             Rule::OfferedToOther { to } => {
                 let to = to.as_deref().unwrap_or("somebody else");
@@ -94,9 +92,9 @@ impl Words<'_> {
                 let name = name.as_deref().unwrap_or("them");
                 format!("This is the work of {name} already. Say somebody else.")
             }
-            Rule::NotSilent { owner, from, now } => {
+            Rule::NotSilent { owner, from } => {
                 let owner = owner.as_deref().unwrap_or("Somebody else");
-                let from = self.moment(*from, *now);
+                let from = self.moment(*from);
                 format!("{owner} is doing this work. Ask them, or take it over after {from}.")
             }
             Rule::WrongState { phase } => wrong_state(*phase).to_owned(),
@@ -168,14 +166,14 @@ impl Words<'_> {
         match (holder, since) {
             (Some(holder), Some(since)) => format!(
                 "{asset} is in use by {holder} since {}. Ask them, or take another.",
-                self.time(since)
+                self.moment(since)
             ),
             (Some(holder), None) => {
                 format!("{asset} is in use by {holder}. Ask them, or take another.")
             }
             (None, Some(since)) => format!(
                 "{asset} is in use by somebody else since {}. Ask them, or take another.",
-                self.time(since)
+                self.moment(since)
             ),
             (None, None) => format!("{asset} is in use. Take another."),
         }

@@ -50,6 +50,29 @@ fn a_change_carries_key_operation_and_arguments_as_sent() {
 }
 
 #[test]
+fn a_transfer_is_one_of_five_actions() {
+    let transfer = |action: &str| {
+        let arguments = json!({
+            "workflow_id": "wf-1", "action": action, "to": "Bob", "reason_code": "WHY",
+        });
+        match request("transfer_workflow", arguments) {
+            Request::Transfer { transfer, .. } => transfer,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(transfer("offer"), Transfer::Offer { to: Some("Bob".to_owned()) });
+    assert_eq!(transfer("withdraw"), Transfer::Withdraw);
+    assert_eq!(transfer("decline"), Transfer::Decline);
+    assert_eq!(transfer("accept"), Transfer::Accept);
+    let reason_code = ReasonCode::parse("WHY").ok();
+    assert_eq!(transfer("take_over"), Transfer::TakeOver { reason_code });
+    let valid = json!(["offer", "withdraw", "decline", "accept", "take_over"]);
+    let refusal = refused("transfer_workflow", json!({"workflow_id": "w", "action": "give"}));
+    assert_eq!((refusal.0.as_str(), refusal.2), ("action", valid));
+    assert_eq!(refused("transfer_workflow", json!({"workflow_id": "w"})).0, "action");
+}
+
+#[test]
 fn null_and_empty_are_not_taken_for_absent() {
     let null = json!({"workflow_id": null});
     assert_eq!(refused("get_status", null).1, "must be a string, not null");
@@ -148,9 +171,9 @@ fn words_come_from_their_list() {
         for param in spec.params {
             let tools::Kind::Word(words) = param.kind else { continue };
             for word in words {
-                let mut arguments = json!({"workflow_id": "w", "summary": "s"});
-                if spec.name != "report_problem" {
-                    arguments = json!({});
+                let mut arguments = json!({});
+                for required in spec.params.iter().filter(|param| param.required) {
+                    arguments[required.name] = "w".into();
                 }
                 arguments[param.name] = (*word).into();
                 assert!(asked(spec.name, arguments).is_ok(), "{} {word}", spec.name);
