@@ -119,8 +119,8 @@ async fn a_head_that_trickles_loses_its_place() {
     let mut stream = world.client().connect().await;
     let trickle = tokio::spawn(async move {
         let mut beat = interval(SHORT / 20);
-        let mut line = b"GET /healthz HTTP/1.1\r\nx: ".iter().chain(std::iter::repeat(&b'x'));
-        while let Some(byte) = line.next() {
+        let line = b"GET /healthz HTTP/1.1\r\nx: ".iter().chain(std::iter::repeat(&b'x'));
+        for byte in line {
             if stream.write_all(&[*byte]).await.is_err() {
                 break;
             }
