@@ -4,6 +4,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "JSON literals are handed over")]
 
 mod access;
+mod ack;
 mod browsers;
 mod calls;
 mod client;

@@ -132,7 +132,7 @@ async fn engine(store: Arc<dyn StorageBackendPort>) -> Engine {
             timezone: "UTC".to_owned(),
             retention_ms: 30 * 24 * 60 * 60 * 1_000,
             visibility: Visibility::default(),
-            public_url: None,
+            public_url: Some("https://wf.example.com".to_owned()),
         },
     };
     Engine::open(parts).await.expect("opens")

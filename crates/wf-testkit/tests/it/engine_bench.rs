@@ -13,6 +13,7 @@ use wf_core::idempotency::IdempotencyKey;
 use wf_core::models::{Locale, Principal, Scopes, Severity, Workflow, WorkflowId};
 use wf_core::policy::{Definition, DomainPolicyPort, PolicyCompilerPort};
 use wf_core::ports::{LedgerKey, LedgerRow, LoadQuery, OrchestratorPort, StorageBackendPort};
+use wf_core::state_machine::Transfer;
 use wf_core::state_machine::command::SubmittedValue;
 use wf_testkit::build::{tenant, user};
 use wf_testkit::clock::ManualClock;
@@ -173,7 +174,7 @@ impl Bench {
                 timezone: "UTC".to_owned(),
                 retention_ms: RETENTION_MS,
                 visibility,
-                public_url: None,
+                public_url: Some("https://wf.example.com".to_owned()),
             },
         };
         let engine = Engine::open(parts).await.unwrap();
@@ -425,6 +426,16 @@ fn request(tool: &str, args: &Map<String, Value>) -> Request {
             block_id: id(&must("block_id")),
             decision: id(&must("decision")),
             comment: must("comment"),
+        },
+        "transfer_workflow" => Request::Transfer {
+            workflow_id: workflow_id(),
+            transfer: match must("action").as_str() {
+                "offer" => Transfer::Offer { to: text("to") },
+                "withdraw" => Transfer::Withdraw,
+                "decline" => Transfer::Decline,
+                "accept" => Transfer::Accept,
+                _ => Transfer::TakeOver { reason_code: reason_code() },
+            },
         },
         "release_lock" => Request::ReleaseLock {
             workflow_id: workflow_id(),

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value, json};
 use wf_core::errors::ErrorCode;
 use wf_core::models::{
-    AssetId, AssetRole, DecisionId, Digest, Locale, ProcedureId, Reading, ReasonCode, ResultId,
-    Severity, StepId, StepStatus, Text, Workflow,
+    AssetId, AssetRole, DecisionId, Digest, Locale, ProcedureId, Reading, ReasonCode, Recipient,
+    ResultId, Severity, StepId, StepStatus, Text, Workflow,
 };
 use wf_core::policy::{
     Accepted, BlockCause, BlockRule, BlockSource, Choice, DecisionOption, Definition,
@@ -186,7 +186,10 @@ impl DomainPolicyPort for TwoSteps {
             code: ReasonCode::parse("REPORTED").expect("a code"),
             question: "How shall it go on?".into(),
             decisions: vec![option("continue", Effect::Continue), option("redo", Effect::Redo)],
-            escalation: Vec::new(),
+            escalation: vec![
+                Recipient { to: "duty".to_owned(), respond_within_ms: Some(900_000) },
+                Recipient::last("chief"),
+            ],
             severity: Severity::Low,
         }
     }
