@@ -50,14 +50,17 @@ fn last(outlook: &Outlook<'_>, words: &Words<'_>) -> Option<LastStep> {
 
 /// The same in one sentence.
 fn briefly(saying: Saying) -> Saying {
-    match saying {
-        Saying::Ask(Ask::ReadyToFinish { results }) if !results.is_empty() => {
-            Ask::Finish { results }.into()
-        }
-        Saying::Ask(Ask::Decide { question, decisions }) => {
-            Ask::Choose { question, decisions }.into()
-        }
-        Saying::Ask(Ask::Recheck { prompt, value }) => Ask::CheckAgain { prompt, value }.into(),
-        other => other,
+    let Saying::Ask(ask) = &saying else { return saying };
+    if let Ask::ReadyToFinish { results } = ask
+        && !results.is_empty()
+    {
+        return Ask::Finish { results: results.clone() }.into();
     }
+    if let Ask::Decide { question, decisions } = ask {
+        return Ask::Choose { question: question.clone(), decisions: decisions.clone() }.into();
+    }
+    if let Ask::Recheck { prompt, value } = ask {
+        return Ask::CheckAgain { prompt: prompt.clone(), value: value.clone() }.into();
+    }
+    saying
 }

@@ -66,7 +66,9 @@ fn offer(workflow: &Workflow, to: Option<&str>, known: &[Person]) -> Result<Verd
             Err(rejection)
         }
         [one] => Ok(told(EventBody::OwnershipOffered { to: Some(one.clone()) })),
-        several => Ok(Verdict::Unrecorded(Unrecorded::WhichPerson { people: several.to_vec() })),
+        people @ [_, _, ..] => {
+            Ok(Verdict::Unrecorded(Unrecorded::WhichPerson { people: people.to_vec() }))
+        }
     }
 }
 

@@ -50,8 +50,10 @@ impl Words<'_> {
             Rule::NotAllowed => "You are not allowed to do that. Ask your supervisor.".to_owned(),
             Rule::SupervisorNeeded => "Only a supervisor may do that. Ask yours.".to_owned(),
             Rule::NotOwner { owner } => {
-                let owner = owner.as_deref().unwrap_or("Somebody else");
-                format!("{owner} is doing this work. Ask them to hand it over.")
+                format!(
+                    "{} is doing this work. Ask them to hand it over.",
+                    somebody(owner.as_deref())
+                )
             }
             Rule::RoleNeeded { role } => {
                 format!("That step is for the {}. Ask one of them.", plain(role))
@@ -66,37 +68,26 @@ impl Words<'_> {
             Rule::AssetInOwnUse { asset, label } if self.text(asset) == self.text(label) => {
                 format!("You already have {} open. Finish that first.", self.text(asset))
             }
-            Rule::AssetInOwnUse { asset, label } => format!(
-                "You already use {} for {}. Finish that first.",
-                self.text(asset),
-                self.text(label)
-            ),
-            Rule::LockLost { asset, taken, holder } => {
-                self.lost(asset, *taken, holder.as_deref())
+            Rule::AssetInOwnUse { asset, label } => {
+                let (asset, label) = (self.text(asset), self.text(label));
+                format!("You already use {asset} for {label}. Finish that first.")
             }
+            Rule::LockLost { asset, taken, holder } => self.lost(asset, *taken, holder.as_deref()),
             Rule::SecondPersonNeeded => {
-                "That needs a second person, who has not worked on this. Ask a colleague.".to_owned()
+                "That needs a second person, who has not worked on this. Ask a colleague."
+                    .to_owned()
             }
             Rule::TooEarly { until } => format!("Please wait until {}.", self.moment(*until)),
             Rule::NoOffer => "This work is not on offer. Ask for the status.".to_owned(),
-            Rule::OfferedToOther { to } => {
-                let to = to.as_deref().unwrap_or("somebody else");
-                format!("This work is offered to {to}, not to you. Ask for a new offer.")
-            }
-            Rule::OfferedToAll => {
-                "This work is offered to everybody. Leave it, and somebody else can take it."
-                    .to_owned()
-            }
+            Rule::OfferedToOther { to } => offered_to(to.as_deref()),
+            Rule::OfferedToAll => OFFERED_TO_ALL.to_owned(),
             Rule::YoursAlready => "This work is yours already. Go on with it.".to_owned(),
-            Rule::TheirsAlready { name } => {
-                let name = name.as_deref().unwrap_or("them");
-                format!("This is the work of {name} already. Say somebody else.")
-            }
-            Rule::NotSilent { owner, from } => {
-                let owner = owner.as_deref().unwrap_or("Somebody else");
-                let from = self.moment(*from);
-                format!("{owner} is doing this work. Ask them, or take it over after {from}.")
-            }
+            Rule::TheirsAlready { name } => theirs_already(name.as_deref()),
+            Rule::NotSilent { owner, from } => format!(
+                "{} is doing this work. Ask them, or take it over after {}.",
+                somebody(owner.as_deref()),
+                self.moment(*from)
+            ),
             Rule::WrongState { phase } => wrong_state(*phase).to_owned(),
             Rule::StepNotOpen { prompt } => self.then(
                 "That is not next.",
@@ -109,10 +100,7 @@ impl Words<'_> {
             Rule::StepAlreadyRecorded { value: None } => {
                 "That is already recorded. Say if it must be corrected.".to_owned()
             }
-            Rule::NothingToCorrect => {
-                "Nothing is recorded for that step yet, so there is nothing to correct. Say the value."
-                    .to_owned()
-            }
+            Rule::NothingToCorrect => NOTHING_TO_CORRECT.to_owned(),
             Rule::ReasonRequired { reasons } => {
                 self.options("A reason is needed.", "For example:", reasons)
             }
@@ -187,4 +175,24 @@ fn wrong_state(phase: Phase) -> &'static str {
         Phase::Blocked => "The work is stopped until somebody decides. Ask for the status.",
         Phase::Completed => "That work is already over. You can start a new one.",
     }
+}
+
+const OFFERED_TO_ALL: &str =
+    "This work is offered to everybody. Leave it, and somebody else can take it.";
+const NOTHING_TO_CORRECT: &str =
+    "Nothing is recorded for that step yet, so there is nothing to correct. Say the value.";
+
+/// At the beginning of a sentence.
+fn somebody(name: Option<&str>) -> &str {
+    name.unwrap_or("Somebody else")
+}
+
+fn offered_to(name: Option<&str>) -> String {
+    let name = name.unwrap_or("somebody else");
+    format!("This work is offered to {name}, not to you. Ask for a new offer.")
+}
+
+fn theirs_already(name: Option<&str>) -> String {
+    let name = name.unwrap_or("them");
+    format!("This is the work of {name} already. Say somebody else.")
 }
