@@ -12,3 +12,4 @@ mod refusals;
 mod restore;
 mod server;
 mod settings;
+mod time;

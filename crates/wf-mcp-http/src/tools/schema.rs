@@ -246,7 +246,9 @@ fn block() -> Value {
             ("severity", words(["note", "low", "high"])),
             ("at", time()),
             ("escalated_to", text()),
+            ("escalated_at", time()),
             ("acknowledged_by", person()),
+            ("acknowledged_at", time()),
             ("deadline", time()),
         ],
     )
