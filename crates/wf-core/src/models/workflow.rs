@@ -283,7 +283,7 @@ pub struct Workflow {
     pub last_note: Option<Touch>,
     /// The event that started it.
     pub start_touch: Touch,
-    /// The newest event on who owns it.
+    /// The newest event on who owns it, or holds its assets.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ownership_touch: Option<Touch>,
     /// The event that completed it.

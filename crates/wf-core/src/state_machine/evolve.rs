@@ -145,8 +145,8 @@ fn apply(mut w: Workflow, event: &Event) -> Workflow {
             w.offer = None;
             w.ownership_touch = Some(touch(event));
         }
-        // The lock row changed, not the workflow: its next step finds that the lock is lost.
-        EventBody::LockReleased { .. } => {}
+        // The lock row changed, not the workflow: its next step finds that the lock is lost. A take-over is a new one now.
+        EventBody::LockReleased { .. } => w.ownership_touch = Some(touch(event)),
         EventBody::WorkflowCompleted { result, .. } => complete(&mut w, event, result),
         EventBody::DeadlinePassed { deadline_id, .. } => {
             w.deadlines.remove(deadline_id);

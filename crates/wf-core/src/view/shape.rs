@@ -10,7 +10,7 @@ use crate::errors::ErrorCode;
 use crate::models::{Actor, Person};
 use crate::state_machine::{Confirmation, Outcome, Rejection};
 
-use super::{Saying, Words};
+use super::{Rule, Saying, Words};
 
 pub use work::{
     Candidate, candidates, completed, history, is_recent, needs, next_key, people, workflow,
@@ -53,7 +53,7 @@ impl Frame<'_> {
             "code": rejection.code.as_str(),
             "message": rejection.message,
             "retry": rejection.code.retry().as_str(),
-            "next": next_step(rejection.code, &self.words.speech(saying)),
+            "next": next_step(rejection, &self.words.speech(saying)),
             "details": localized(&Value::Object(rejection.details.clone()), &self.words),
         });
         if let (Some(after), Some(error)) = (rejection.after_ms, error.as_object_mut()) {
@@ -117,8 +117,9 @@ fn localized(value: &Value, words: &Words<'_>) -> Value {
 }
 
 /// The one next step of an error: what to ask the person, and the call that helps.
-fn next_step(code: ErrorCode, speech: &str) -> Value {
-    let tool = match code {
+fn next_step(rejection: &Rejection, speech: &str) -> Value {
+    let taken = matches!(rejection.saying, Saying::Rule(Rule::LockLost { taken: true, .. }));
+    let tool = match rejection.code {
         ErrorCode::WorkflowNotFound
         | ErrorCode::ProcedureNotFound
         | ErrorCode::AssetLocked
@@ -129,7 +130,8 @@ fn next_step(code: ErrorCode, speech: &str) -> Value {
         | ErrorCode::IdempotencyConflict
         | ErrorCode::DecisionNotAllowed => Some("get_status"),
         ErrorCode::StepAlreadyRecorded => Some("correct_step"),
-        ErrorCode::LockLost => Some("finish_workflow"),
+        ErrorCode::LockLost if taken => Some("finish_workflow"),
+        ErrorCode::LockLost => Some("transfer_workflow"),
         ErrorCode::ValidationError
         | ErrorCode::BackendUnavailable
         | ErrorCode::ImplausibleValue

@@ -423,15 +423,19 @@ async fn a_lost_asset_is_told_by_the_status() {
     assert!(kept.body.get("warnings").is_none());
     let args = json!({"workflow_id": work, "asset_id": "U-7", "reason": "holder left"});
     bench.call(&operator(), "release_lock", args).await;
-    let said = "This work no longer holds unit 7. It can only be abandoned now.";
-    for taken in [false, true] {
+    let lost = "This work no longer holds unit 7; take it over again, or abandon it.";
+    let gone = "This work no longer holds unit 7, Bob has it; you can only abandon it.";
+    for (taken, said) in [(false, lost), (true, gone)] {
         if taken {
             bench.started(&bob(), "U-7").await;
         }
         for args in [json!({}), json!({"workflow_id": work})] {
             let lost = bench.status(&ann(), args).await;
             assert_eq!(lost.body["warnings"], json!([said]), "taken: {taken}");
-            assert_eq!(lost.speech, format!("Plain work on unit 7 is under way. {said}"));
+            assert_eq!(
+                lost.speech,
+                format!("Plain work on unit 7 is under way; nothing is recorded yet. {said}")
+            );
         }
     }
     bench.confirmed(&ann(), "finish_workflow", finish(&work, "abandoned")).await;

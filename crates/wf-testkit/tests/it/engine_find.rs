@@ -50,7 +50,10 @@ async fn one_open_is_shown_and_several_are_asked_about() {
     assert_eq!(one.outcome.as_str(), "view");
     assert_eq!(one.body["workflow"]["id"], first.as_str());
     assert_eq!(one.body["step"]["id"], "ready");
-    assert_eq!(one.speech, "Plain work on unit 1 is under way. Next: Please tell the ready.");
+    assert_eq!(
+        one.speech,
+        "Plain work on unit 1 is under way; nothing is recorded yet. Next: Please tell the ready."
+    );
     for n in 2..=7 {
         bench.started(&ann(), &format!("U-{n}")).await;
     }

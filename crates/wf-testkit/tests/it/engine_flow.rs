@@ -361,7 +361,7 @@ async fn work_that_lost_its_asset_can_only_be_ended() {
     ] {
         let reply = bench.call(&ann(), tool, args).await;
         assert_eq!(code(&reply), "LOCK_LOST", "{tool}");
-        assert!(reply.speech.contains("It can only be abandoned"), "{}", reply.speech);
+        assert!(reply.speech.contains("Bob has it; you can only abandon it"), "{}", reply.speech);
     }
     let report = json!({"workflow_id": work, "summary": "it is gone", "severity": "high"});
     let told = bench.call(&ann(), "report_problem", report).await;

@@ -191,6 +191,10 @@ fn lists(body: &Map<String, Value>, faults: &mut Vec<String>) {
         must(usize::try_from(total).is_ok_and(|t| t >= candidates), "candidates_total", faults);
     }
     for candidate in list("candidates") {
+        if candidate.get("to").is_some() {
+            texts(candidate, &["to", "label"], "candidates", faults);
+            continue;
+        }
         texts(candidate, &["procedure_id", "label"], "candidates", faults);
         let work = candidate.get("workflow_id").is_some();
         must(work != candidate.get("needs").is_some(), "a workflow or a procedure", faults);

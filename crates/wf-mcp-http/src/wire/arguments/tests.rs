@@ -55,10 +55,9 @@ fn a_transfer_is_one_of_five_actions() {
         let arguments = json!({
             "workflow_id": "wf-1", "action": action, "to": "Bob", "reason_code": "WHY",
         });
-        match request("transfer_workflow", arguments) {
-            Request::Transfer { transfer, .. } => transfer,
-            other => panic!("{other:?}"),
-        }
+        let asked = request("transfer_workflow", arguments);
+        let Request::Transfer { transfer, .. } = asked else { panic!("{asked:?}") };
+        transfer
     };
     assert_eq!(transfer("offer"), Transfer::Offer { to: Some("Bob".to_owned()) });
     assert_eq!(transfer("withdraw"), Transfer::Withdraw);
