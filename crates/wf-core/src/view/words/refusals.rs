@@ -49,12 +49,7 @@ impl Words<'_> {
         match rule {
             Rule::NotAllowed => "You are not allowed to do that. Ask your supervisor.".to_owned(),
             Rule::SupervisorNeeded => "Only a supervisor may do that. Ask yours.".to_owned(),
-            Rule::NotOwner { owner } => {
-                format!(
-                    "{} is doing this work. Ask them to hand it over.",
-                    somebody(owner.as_deref())
-                )
-            }
+            Rule::NotOwner { owner } => not_owner(owner.as_deref()),
             Rule::RoleNeeded { role } => {
                 format!("That step is for the {}. Ask one of them.", plain(role))
             }
@@ -73,21 +68,14 @@ impl Words<'_> {
                 format!("You already use {asset} for {label}. Finish that first.")
             }
             Rule::LockLost { asset, taken, holder } => self.lost(asset, *taken, holder.as_deref()),
-            Rule::SecondPersonNeeded => {
-                "That needs a second person, who has not worked on this. Ask a colleague."
-                    .to_owned()
-            }
+            Rule::SecondPersonNeeded => SECOND_PERSON_NEEDED.to_owned(),
             Rule::TooEarly { until } => format!("Please wait until {}.", self.moment(*until)),
             Rule::NoOffer => "This work is not on offer. Ask for the status.".to_owned(),
             Rule::OfferedToOther { to } => offered_to(to.as_deref()),
             Rule::OfferedToAll => OFFERED_TO_ALL.to_owned(),
             Rule::YoursAlready => "This work is yours already. Go on with it.".to_owned(),
             Rule::TheirsAlready { name } => theirs_already(name.as_deref()),
-            Rule::NotSilent { owner, from } => format!(
-                "{} is doing this work. Ask them, or take it over after {}.",
-                somebody(owner.as_deref()),
-                self.moment(*from)
-            ),
+            Rule::NotSilent { owner, from } => not_silent(owner.as_deref(), &self.moment(*from)),
             Rule::WrongState { phase } => wrong_state(*phase).to_owned(),
             Rule::StepNotOpen { prompt } => self.then(
                 "That is not next.",
@@ -177,14 +165,21 @@ fn wrong_state(phase: Phase) -> &'static str {
     }
 }
 
+const SECOND_PERSON_NEEDED: &str =
+    "That needs a second person, who has not worked on this. Ask a colleague.";
 const OFFERED_TO_ALL: &str =
     "This work is offered to everybody. Leave it, and somebody else can take it.";
 const NOTHING_TO_CORRECT: &str =
     "Nothing is recorded for that step yet, so there is nothing to correct. Say the value.";
 
-/// At the beginning of a sentence.
-fn somebody(name: Option<&str>) -> &str {
-    name.unwrap_or("Somebody else")
+fn not_owner(name: Option<&str>) -> String {
+    let name = name.unwrap_or("Somebody else");
+    format!("{name} is doing this work. Ask them to hand it over.")
+}
+
+fn not_silent(name: Option<&str>, from: &str) -> String {
+    let name = name.unwrap_or("Somebody else");
+    format!("{name} is doing this work. Ask them, or take it over after {from}.")
 }
 
 fn offered_to(name: Option<&str>) -> String {
