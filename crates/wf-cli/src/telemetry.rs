@@ -124,6 +124,19 @@ fn describe() {
         "checkpoint_background_panics_total",
         "Background work that a bug ended and that was begun again, by work"
     );
+    metrics::describe_counter!("checkpoint_deadlines_fired_total", "Deadlines that passed");
+    metrics::describe_counter!(
+        "checkpoint_deadlines_kept_total",
+        "Firings of deadlines that failed and are tried again"
+    );
+    metrics::describe_counter!(
+        "checkpoint_deadline_failures_total",
+        "Looks for deadlines that the store refused"
+    );
+    metrics::describe_histogram!(
+        "checkpoint_deadline_lateness_seconds",
+        "Time from a deadline to its firing, the latest of each round, in seconds"
+    );
     metrics::describe_counter!(
         "checkpoint_dispatch_failures_total",
         "Delivery rounds that the store refused"

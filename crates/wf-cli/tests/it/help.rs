@@ -26,6 +26,7 @@ fn every_help_is_as_reviewed() {
         "locks",
         "locks list",
         "locks release",
+        "ack",
         "outbox",
         "outbox list",
         "outbox retry",
