@@ -32,6 +32,8 @@ pub struct Asked<'a> {
     pub most: f64,
 }
 
+const EMPTY: &str = "outbox-empty.db";
+const FULL: &str = "outbox-full.db";
 /// Nobody listens there: port 9 of this machine.
 const ROUTE: &str = "[[notifications.route]]
 sink = \"webhook\"
@@ -46,13 +48,19 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Longest wait for the outbox to empty.
 const EMPTYING: Duration = Duration::from_secs(1_800);
 
-/// Fills two databases.
+/// Fills two databases, unless they are there.
 ///
 /// # Errors
 /// When they cannot be written.
 pub fn prepare(folder: &Path, messages: u64) -> Result<(), Fault> {
-    super::fill::fill(&folder.join("empty.db"), messages, super::fill::EVENTS)?;
-    super::fill::fill_with_messages(&folder.join("full.db"), messages)?;
+    std::fs::create_dir_all(folder).map_err(Fault::io("making the folder of databases"))?;
+    let (empty, full) = (folder.join(EMPTY), folder.join(FULL));
+    if !empty.exists() {
+        super::fill::fill(&empty, messages, super::fill::EVENTS)?;
+    }
+    if !full.exists() {
+        super::fill::fill_with_messages(&full, messages)?;
+    }
     std::fs::write(folder.join("route.toml"), ROUTE).map_err(Fault::io("writing the route"))?;
     std::fs::write(folder.join("hook.secret"), SECRET).map_err(Fault::io("writing the secret"))
 }
@@ -64,8 +72,9 @@ pub fn prepare(folder: &Path, messages: u64) -> Result<(), Fault> {
 pub async fn measure(asked: &Asked<'_>, folder: &Path) -> Result<(), Fault> {
     let (mut without, mut with) = (Vec::new(), Vec::new());
     for round in 1..=asked.rounds.max(1) {
-        let empty = steps(asked, &folder.join("empty.db"), folder).await?;
-        let full = steps(asked, &folder.join("full.db"), folder).await?;
+        due_again(&folder.join(FULL))?;
+        let empty = steps(asked, &folder.join(EMPTY), folder).await?;
+        let full = steps(asked, &folder.join(FULL), folder).await?;
         say(&format!(
             "round {round}: empty outbox p50 {:.0} µs, p99 {:.0} µs; {} messages wait: p50 {:.0} µs, p99 {:.0} µs, \
              memory at most {:.1} MB",
@@ -110,7 +119,7 @@ async fn steps(asked: &Asked<'_>, database: &Path, folder: &Path) -> Result<Meas
 /// Lets a server deliver everything into its log, and says how fast it did.
 async fn emptied(asked: &Asked<'_>, folder: &Path) -> Result<(), Fault> {
     let place = temporary(None)?;
-    let database = folder.join("full.db");
+    let database = folder.join(FULL);
     due_again(&database)?;
     let started: Launch = launch(asked.server, place.path(), Some(&database))?;
     let begun = Instant::now();
@@ -135,10 +144,10 @@ async fn emptied(asked: &Asked<'_>, folder: &Path) -> Result<(), Fault> {
     server.stop().map(|_| ())
 }
 
-/// What the receiver refused waits; it is to be delivered now.
+/// Whatever a run before made of the messages: all of them are to be delivered now.
 fn due_again(database: &Path) -> Result<(), Fault> {
-    let sql = "UPDATE outbox SET next_attempt_at = 0 WHERE state = 'pending';
-               UPDATE streams SET due_at = 0, lease_token = NULL, lease_until = NULL WHERE due_at IS NOT NULL;";
+    let sql = "UPDATE outbox SET state = 'pending', attempts = 0, next_attempt_at = 0, delivered_at = NULL;
+               UPDATE streams SET due_at = 0, lease_token = NULL, lease_until = NULL;";
     rusqlite::Connection::open(database)
         .and_then(|db| db.execute_batch(sql))
         .map_err(|error| Fault::Run(format!("making messages due: {error}")))

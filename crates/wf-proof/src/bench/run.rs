@@ -92,6 +92,9 @@ struct OutboxArguments {
     /// Messages that wait
     #[arg(long, value_name = "NUMBER", default_value_t = 100_000)]
     messages: u64,
+    /// Folder for the filled databases, which stay there for the next run
+    #[arg(long, value_name = "FOLDER")]
+    databases: PathBuf,
     /// How long each load is measured
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
     seconds: f64,
@@ -236,8 +239,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Fault> {
 }
 
 fn one_outbox(asked: &OutboxArguments) -> Result<(), Fault> {
-    let folder = temporary(None)?;
-    outbox::prepare(folder.path(), asked.messages)?;
+    outbox::prepare(&asked.databases, asked.messages)?;
     let measured = outbox::Asked {
         server: &asked.server,
         messages: asked.messages,
@@ -249,7 +251,7 @@ fn one_outbox(asked: &OutboxArguments) -> Result<(), Fault> {
         .enable_all()
         .build()
         .map_err(Fault::io("starting the runtime"))?
-        .block_on(outbox::measure(&measured, folder.path()))
+        .block_on(outbox::measure(&measured, &asked.databases))
 }
 
 async fn one_load(asked: &LoadArguments) -> Result<(), Fault> {

@@ -26,6 +26,13 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::fro
 const LAST_ROUND: Duration = Duration::from_secs(2);
 /// Streams that are delivered at once. A receiver that hangs holds some of them only: its sink sees to that.
 const STREAMS_MAX: usize = 64;
+/// Streams that are claimed at once while callers commit: a commit waits for what is written before it.
+const STREAMS_BESIDE_COMMITS: usize = 16;
+/// How many times as long as a claim took the dispatcher rests after it while callers commit, so that most commits meet
+/// nothing of it; and the longest rest.
+const REST: (u32, Duration) = (10, Duration::from_secs(1));
+/// How long after a commit callers count as committing.
+const COMMITTING: Duration = Duration::from_secs(1);
 /// Failed deliveries are logged so often at most, with how many there were.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(10);
 
@@ -57,6 +64,8 @@ struct Streams {
     running: JoinSet<Result<Dispatched, ReadError>>,
     backoff: Duration,
     failed: bool,
+    claim_took: Duration,
+    committed: Option<Instant>,
     complained: Option<Instant>,
     unsaid: u64,
 }
@@ -68,6 +77,8 @@ impl Streams {
             running: JoinSet::new(),
             backoff: BACKOFF.0,
             failed: false,
+            claim_took: Duration::ZERO,
+            committed: None,
             complained: None,
             unsaid: 0,
         }
@@ -83,17 +94,28 @@ impl Streams {
             return;
         }
         self.backoff = BACKOFF.0;
+        if claimed > 0 && self.callers_commit(commits).await {
+            sleep((self.claim_took * REST.0).min(REST.1)).await;
+            self.note_ended();
+            return;
+        }
         if self.running.len() < STREAMS_MAX && claimed > 0 {
             return;
         }
         let ended = if self.running.is_empty() {
-            let _ = timeout(POLL, commits.notified()).await;
+            if timeout(POLL, commits.notified()).await.is_ok() {
+                self.committed = Some(Instant::now());
+            }
             sleep(GATHER).await;
             None
         } else if self.running.len() < STREAMS_MAX {
             tokio::select! {
                 ended = self.running.join_next() => ended,
-                () = commits.notified() => { sleep(GATHER).await; None }
+                () = commits.notified() => {
+                    self.committed = Some(Instant::now());
+                    sleep(GATHER).await;
+                    None
+                }
                 () = sleep(POLL) => None,
             }
         } else {
@@ -103,18 +125,40 @@ impl Streams {
             self.note(ended);
             sleep(SETTLE).await;
         }
+        self.note_ended();
+    }
+
+    fn note_ended(&mut self) {
         while let Some(ended) = self.running.try_join_next() {
             self.note(ended);
         }
     }
 
+    /// Whether somebody committed a moment ago. Waits for nothing.
+    async fn callers_commit(&mut self, commits: &Notify) -> bool {
+        tokio::select! {
+            biased;
+            () = commits.notified() => self.committed = Some(Instant::now()),
+            () = std::future::ready(()) => {}
+        }
+        self.is_beside_commits()
+    }
+
+    fn is_beside_commits(&self) -> bool {
+        self.committed.is_some_and(|at| at.elapsed() < COMMITTING)
+    }
+
     /// Claims what is due and has room, and begins to deliver it; how many streams.
     async fn claim(&mut self) -> usize {
-        let room = STREAMS_MAX.saturating_sub(self.running.len());
+        let most = if self.is_beside_commits() { STREAMS_BESIDE_COMMITS } else { STREAMS_MAX };
+        let room = STREAMS_MAX.saturating_sub(self.running.len()).min(most);
         let Some(limit) = u32::try_from(room).ok().filter(|room| *room > 0) else {
             return 0;
         };
-        match self.engine.claim_streams(limit).await {
+        let begun = Instant::now();
+        let claiming = self.engine.claim_streams(limit).await;
+        self.claim_took = begun.elapsed();
+        match claiming {
             Ok(leased) => {
                 let claimed = leased.len();
                 for stream in leased {
