@@ -21,21 +21,12 @@ const VERSION: &str = "0.20.2";
 const CONFIG: &str = "deny.toml";
 
 /// Banned crates that are not in the graph today, spelt a second time (checked against crates.io when added).
-const NOT_IN_GRAPH: [&str; 17] = [
-    "aws-config",
-    "aws-credential-types",
-    "aws-sdk-dynamodb",
+const NOT_IN_GRAPH: [&str; 8] = [
     "aws-sdk-lambda",
     "aws-sdk-s3",
     "aws-sdk-sfn",
     "aws-sdk-sns",
     "aws-sdk-sqs",
-    "aws-smithy-http-client",
-    "aws-smithy-runtime",
-    "aws-smithy-runtime-api",
-    "aws-smithy-types",
-    "aws-types",
-    "h2",
     "native-tls",
     "openssl-sys",
     "serde_yaml",

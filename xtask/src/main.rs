@@ -3,6 +3,7 @@
 //! Imports no workspace crate on purpose: it must work when the product does not compile.
 //! Reading order: [`tree`], [`rust`] and [`metadata`] are the inputs; [`layering`], [`tidy`] and [`deny`] the
 //! checks over them; [`selftest`] the faults that prove each check can fail; [`torture`] runs the benches that try to break the product;
+//! [`aws`] starts the emulator that the tests of the AWS backend need;
 //! [`ci`] the order of everything.
 #![expect(
     clippy::print_stdout,
@@ -10,6 +11,7 @@
     reason = "a command line tool reports on its standard streams"
 )]
 
+mod aws;
 mod bench;
 mod ci;
 mod deny;
@@ -64,6 +66,8 @@ enum Task {
     Torture(torture::Options),
     /// The figures of the release build beside their floors, into docs/benchmarks.*
     Bench(bench::Options),
+    /// Tests of the AWS backend against an emulator of DynamoDB, which is installed and started for them
+    Aws(aws::Options),
     /// Everything that CI runs, in order, stopping at the first failure
     Ci(ci::Options),
 }
@@ -95,6 +99,7 @@ fn run(task: Task) -> Result<bool, Fault> {
         Task::Selftest { fast } => selftest::task(&root, fast),
         Task::Torture(options) => torture::task(&root, &options),
         Task::Bench(options) => bench::task(&root, &options),
+        Task::Aws(options) => aws::task(&root, &options),
         Task::Ci(options) => ci::task(&root, &options),
     }
 }

@@ -78,6 +78,14 @@ pub struct ShardLease {
     pub lease_ms: i64,
 }
 
+impl ShardLease {
+    /// A lease that `token` asks for at `now`.
+    #[must_use]
+    pub fn new(shard: u8, token: LeaseToken, now: Timestamp, lease_ms: i64) -> Self {
+        Self { shard, token, now, lease_ms }
+    }
+}
+
 /// Takes or renews the lease of a shard; false when somebody else has it.
 pub(crate) async fn hold_shard(link: &Link, lease: &ShardLease) -> Result<bool, Fail> {
     let (over, mut values) = over(lease.now, lease.lease_ms);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::fault::Fault;
 use crate::process::{Run, available};
 use crate::tree::Tree;
-use crate::{bench, deny, layering, selftest, tidy, torture};
+use crate::{aws, bench, deny, layering, selftest, tidy, torture};
 
 use super::Stage;
 
@@ -45,6 +45,12 @@ pub(super) const STAGES: &[Stage] = &[
     },
     Stage { name: "docs", what: "documentation builds without a warning", slow: true, run: docs },
     Stage { name: "tests", what: "unit and integration tests", slow: false, run: tests },
+    Stage {
+        name: "aws",
+        what: "the AWS backend obeys the storage contract on an emulator",
+        slow: true,
+        run: on_emulator,
+    },
     Stage { name: "doctests", what: "examples in the documentation", slow: true, run: doctests },
     Stage {
         name: "build",
@@ -226,6 +232,10 @@ fn with_the_binary(root: &Path, script: &str) -> Result<bool, Fault> {
     }
     let program = binary(root, "wf-cli");
     Run::new(root, "bash", &[script, &program.to_string_lossy()]).succeeds()
+}
+
+fn on_emulator(root: &Path) -> Result<bool, Fault> {
+    aws::task(root, &aws::Options::default())
 }
 
 fn short_torture(root: &Path) -> Result<bool, Fault> {

@@ -8,7 +8,11 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::types::AttributeValue;
 use wf_backend_aws::{AwsConfig, AwsStore, table};
-use wf_core::ports::{OpenError, Source, StorageBackendPort};
+use wf_core::models::Timestamp;
+use wf_core::ports::{
+    Claim, ClaimedStream, LeaseToken, OpenError, OutboxRow, Settled, Settlement, Source,
+    StorageBackendPort,
+};
 use wf_testkit::contract::ContractFixture;
 
 use crate::wire::{self, Fault, WRITE, Wire};
@@ -125,5 +129,23 @@ impl ContractFixture for AwsFixture {
             update.update_expression("SET #s = :v").expression_attribute_names("#s", "schema");
         update.expression_attribute_values(":v", thousand).send().await?;
         Ok(())
+    }
+}
+
+/// A claim of everything, for a minute.
+pub(crate) fn claim(now: Timestamp, token: &str) -> Claim {
+    Claim { now, lease_ms: 60_000, token: LeaseToken(token.to_owned()), limit: 100 }
+}
+
+/// All rows of a claimed stream were delivered.
+pub(crate) fn delivered(stream: &ClaimedStream, now: Timestamp) -> Settlement {
+    let result = |row: &OutboxRow| (row.message.id.clone(), Settled::Delivered);
+    Settlement {
+        tenant: stream.tenant.clone(),
+        workflow_id: stream.workflow_id.clone(),
+        recipient: stream.recipient.clone(),
+        token: stream.token.clone(),
+        now,
+        results: stream.rows.iter().map(result).collect(),
     }
 }

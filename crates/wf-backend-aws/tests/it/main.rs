@@ -3,8 +3,17 @@
 //! Everything here needs the emulator: its endpoint is in `WF_AWS_ENDPOINT`. `cargo xtask aws` installs it, starts it and
 //! runs these tests; without it they show as ignored.
 
+mod bench;
 mod cast;
 mod contract;
+mod engine;
+mod faults;
 mod fixture;
+#[expect(dead_code, reason = "the tests of the engine use the rest of it")]
+#[path = "../../../wf-core/tests/it/plain_policy.rs"]
+mod plain_policy;
 mod random;
+mod requests;
+mod shard;
+mod storm;
 mod wire;

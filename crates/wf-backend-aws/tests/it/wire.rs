@@ -12,6 +12,8 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 /// What befalls a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +32,11 @@ pub(crate) enum Fault {
     LostAndSilent,
     /// It does not arrive, and no answer ever comes.
     Hang,
+    /// It arrives under another client request token, as if the table had forgotten the one it had: they are kept for ten
+    /// minutes.
+    Forgotten,
+    /// It is answered with all of its keys unprocessed.
+    Unprocessed,
 }
 
 pub(crate) const THROTTLED: Fault = Fault::Error(400, "ThrottlingException");
@@ -44,7 +51,7 @@ pub(crate) const CONFLICT: Fault = Fault::Cancelled(&["TransactionConflict"]);
 #[derive(Debug, Clone)]
 pub(crate) struct Sent {
     pub(crate) operation: String,
-    pub(crate) body: serde_json::Value,
+    pub(crate) body: Value,
 }
 
 #[derive(Debug, Default)]
@@ -52,6 +59,26 @@ struct Script {
     next: BTreeMap<String, VecDeque<Fault>>,
     always: BTreeMap<String, VecDeque<Fault>>,
     log: Vec<Sent>,
+    held: Option<(String, Gate)>,
+}
+
+/// Holds one request up on its way.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Gate {
+    reached: Arc<Notify>,
+    open: Arc<Notify>,
+}
+
+impl Gate {
+    /// The request is on its way.
+    pub(crate) async fn reached(&self) {
+        self.reached.notified().await;
+    }
+
+    /// Lets it pass.
+    pub(crate) fn open(&self) {
+        self.open.notify_one();
+    }
 }
 
 /// The wire. A clone is the same wire.
@@ -81,6 +108,18 @@ impl Wire {
     /// All further requests of an operation meet these, in turn, for ever; none ends it.
     pub(crate) fn always(&self, operation: &str, faults: impl IntoIterator<Item = Fault>) {
         self.script().always.insert(operation.to_owned(), faults.into_iter().collect());
+    }
+
+    /// Holds the next request of an operation up until the gate is opened.
+    pub(crate) fn hold(&self, operation: &str) -> Gate {
+        let gate = Gate::default();
+        self.script().held = Some((operation.to_owned(), gate.clone()));
+        gate
+    }
+
+    fn gate(&self, operation: &str) -> Option<Gate> {
+        let held = &mut self.script().held;
+        held.take_if(|(of, _)| of == operation).map(|(_, gate)| gate)
     }
 
     /// Requests since the last time, and forgets them.
@@ -125,16 +164,28 @@ struct Connector {
 }
 
 impl HttpConnector for Connector {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+    fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
         let body = request.body().bytes().unwrap_or_default();
-        let body = serde_json::from_slice(body).unwrap_or_default();
-        let fault = self.wire.fault(Sent { operation, body });
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        let gate = self.wire.gate(&operation);
+        let fault = self.wire.fault(Sent { operation, body: body.clone() });
+        if fault == Fault::Forgotten {
+            forget(&mut request, body.clone());
+        }
         let inner = self.inner.clone();
         HttpConnectorFuture::new(async move {
+            if let Some(gate) = gate {
+                gate.reached.notify_one();
+                gate.open.notified().await;
+            }
             match fault {
-                Fault::Pass => inner.call(request).await,
+                Fault::Pass | Fault::Forgotten => inner.call(request).await,
+                Fault::Unprocessed => {
+                    let left = json!({ "Responses": {}, "UnprocessedKeys": body["RequestItems"] });
+                    Ok(response(200, left.to_string()))
+                }
                 Fault::Error(status, code) => Ok(answer(status, code, "")),
                 Fault::Cancelled(codes) => {
                     let reason =
@@ -165,9 +216,21 @@ fn broken(when: &str) -> ConnectorError {
     ConnectorError::io(error.into())
 }
 
+/// Gives the transaction another token. The emulator does not look at signatures.
+fn forget(request: &mut HttpRequest, mut body: Value) {
+    let token = body["ClientRequestToken"].as_str().unwrap_or_default();
+    let other: String = token.chars().rev().collect();
+    body["ClientRequestToken"] = Value::from(other);
+    *request.body_mut() = SdkBody::from(body.to_string());
+    request.headers_mut().remove("content-length");
+}
+
 fn answer(status: u16, code: &str, more: &str) -> HttpResponse {
     let name = format!("com.amazonaws.dynamodb.v20120810#{code}");
-    let body = format!(r#"{{"__type":"{name}","message":"made up"{more}}}"#);
+    response(status, format!(r#"{{"__type":"{name}","message":"made up"{more}}}"#))
+}
+
+fn response(status: u16, body: String) -> HttpResponse {
     let status = status.try_into().expect("a status");
     let mut response = HttpResponse::new(status, SdkBody::from(body));
     response.headers_mut().insert("content-type", "application/x-amz-json-1.0");

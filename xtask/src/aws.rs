@@ -1,0 +1,159 @@
+//! `cargo xtask aws`: an emulator of DynamoDB from PyPI, and the tests that need one.
+//!
+//! It is installed into a virtual environment under the target directory, listens on 127.0.0.1 on a free port for as long
+//! as the tests run, and is stopped by its process id. Tests find it in `WF_AWS_ENDPOINT`; without it they are ignored.
+
+use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use crate::ci::target;
+use crate::fault::Fault;
+use crate::process::{Run, available};
+
+/// What is installed, pinned.
+const PINS: &str = "crates/wf-backend-aws/tests/emulator.txt";
+/// Where tests look for it.
+const ENDPOINT: &str = "WF_AWS_ENDPOINT";
+/// How long it may take to listen.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// Names of tests that need the emulator, in this package and, with its feature, in the binary's.
+const TESTS: &[&str] = &["-p", "wf-backend-aws"];
+
+/// What to run.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Options {
+    /// Run this instead of the tests, with the endpoint in WF_AWS_ENDPOINT
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// Starts the emulator, runs the tests (or the command), stops it. True if they passed.
+pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
+    let emulator = Emulator::start(root)?;
+    let run = match options.command.split_first() {
+        Some((program, arguments)) => {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            Run::new(root, program, &arguments)
+        }
+        None => tests(root),
+    };
+    let run = run.env(ENDPOINT, &emulator.url);
+    println!("{}", run.shown());
+    run.succeeds()
+}
+
+/// The tests that are ignored without it, with the others of their crate.
+fn tests(root: &Path) -> Run {
+    let nextest = available(root, "cargo-nextest", &["nextest", "--version"]);
+    let (head, tail): (&[&str], &[&str]) = if nextest {
+        (&["nextest", "run", "--profile", "ci"], &["--run-ignored", "all"])
+    } else {
+        (&["test", "--no-fail-fast"], &["--", "--include-ignored"])
+    };
+    Run::cargo(root, &[head, TESTS, tail].concat())
+}
+
+/// A running emulator; it ends with this value.
+#[derive(Debug)]
+struct Emulator {
+    child: Child,
+    url: String,
+}
+
+impl Emulator {
+    fn start(root: &Path) -> Result<Self, Fault> {
+        let program = install(root)?;
+        let log = program.with_file_name("emulator.log");
+        let port = free_port()?;
+        let output = File::create(&log).map_err(|source| Fault::file(&log, source))?;
+        let errors = output.try_clone().map_err(|source| Fault::file(&log, source))?;
+        let shown = program.to_string_lossy().into_owned();
+        let child = Command::new(&program)
+            .env("BIND_HOST", "127.0.0.1")
+            .env("MINISTACK_HOST", "127.0.0.1")
+            .env("GATEWAY_PORT", port.to_string())
+            .env("SERVICES", "dynamodb")
+            .env("LOG_LEVEL", "WARNING")
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors)
+            .spawn()
+            .map_err(|source| Fault::Start { command: shown.clone(), source })?;
+        let mut emulator = Self { child, url: format!("http://127.0.0.1:{port}") };
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let deadline = Instant::now() + START_TIMEOUT;
+        // It listens once it can answer.
+        while TcpStream::connect_timeout(&address, Duration::from_millis(200)).is_err() {
+            let ended = emulator.child.try_wait().ok().flatten().is_some();
+            if ended || Instant::now() >= deadline {
+                let output = std::fs::read_to_string(&log).unwrap_or_default();
+                return Err(Fault::Failed { command: shown, output });
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(emulator)
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        // It holds nothing that is worth keeping; an error means that it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A port that nobody listens on just now.
+fn free_port() -> Result<u16, Fault> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let address = listener.and_then(|listener| listener.local_addr());
+    let address = address.map_err(|error| Fault::parse("a free port", &error))?;
+    Ok(address.port())
+}
+
+/// The emulator's program; installed when it is not there with these pins.
+fn install(root: &Path) -> Result<PathBuf, Fault> {
+    let environment = target(root).join("aws-emulator");
+    let (python, program) = (environment.join("bin/python"), environment.join("bin/ministack"));
+    let (pins, stamp) = (root.join(PINS), environment.join("installed.txt"));
+    let wanted = std::fs::read(&pins).map_err(|source| Fault::file(&pins, source))?;
+    if program.exists() && std::fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(program);
+    }
+    let shown = environment.to_string_lossy();
+    let pip =
+        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r", PINS];
+    let made = Run::new(root, "python3", &["-m", "venv", "--clear", &shown]).succeeds()?
+        && Run::new(root, &python.to_string_lossy(), &pip).succeeds()?;
+    if !made {
+        return Err(Fault::parse(PINS, &"the emulator of DynamoDB cannot be installed"));
+    }
+    std::fs::write(&stamp, wanted).map_err(|source| Fault::file(&stamp, source))?;
+    Ok(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{Options, free_port, tests};
+
+    #[test]
+    fn the_ignored_tests_are_run_too() {
+        let shown = tests(Path::new(".")).shown().to_owned();
+        assert!(shown.contains("-p wf-backend-aws"), "{shown}");
+        assert!(shown.contains("ignored"), "{shown}");
+        assert!(Options::default().command.is_empty());
+    }
+
+    #[test]
+    fn a_free_port_can_be_bound() {
+        let port = free_port().expect("a port");
+        assert!(std::net::TcpListener::bind(("127.0.0.1", port)).is_ok());
+    }
+}
