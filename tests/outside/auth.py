@@ -11,27 +11,12 @@ import stat
 import subprocess
 
 import pump
-from bearer import SUPERVISOR, TECHNICIAN, as_person, find, post
+from bearer import SUPERVISOR, TECHNICIAN, as_person, dev, find, issue, post
 from client import HttpStatus, drive, expect, expect_error, new_key, submit, too_high
 from harness import NotStarted, Server, binary, case, clean_environment, fresh_folder, run_cases, talk, until
 
 ROOT = "/.well-known/oauth-protected-resource"
 SERVICE_SCOPE = "mcp:service"
-
-
-def dev(challenge="headerless", more="", **options):
-    """A server that takes tokens of its own key."""
-    return Server(config=f'[auth]\nmode = "dev"\nchallenge = "{challenge}"\n{more}', **options)
-
-
-def issue(server, sub="ann", scope=TECHNICIAN, *more):
-    """One token, as a developer gets it."""
-    command = [binary(), "token", "issue", "--config", server.config, "--sub", sub, "--scope", scope, *more]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=server.folder, env=clean_environment(), check=False)
-    assert done.returncode == 0, done.stderr
-    token = done.stdout.strip()
-    assert token.count(".") == 2 and "\n" not in token, done.stdout
-    return token
 
 
 def service(server):

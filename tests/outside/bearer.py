@@ -1,7 +1,9 @@
-"""Calls that carry a token, for auth.py and oauth.py."""
+"""Tokens and calls that carry them, for auth.py, oauth.py and people.py."""
 import json
+import subprocess
 
 from client import Client
+from harness import Server, binary, clean_environment
 
 TECHNICIAN = "workflow:read workflow:write"
 SUPERVISOR = TECHNICIAN + " workflow:supervise"
@@ -23,3 +25,18 @@ def as_person(server, token, **options):
     client = Client(server, **options)
     client.headers["authorization"] = f"Bearer {token}"
     return client
+
+
+def dev(challenge="headerless", more="", **options):
+    """A server that takes tokens of its own key."""
+    return Server(config=f'[auth]\nmode = "dev"\nchallenge = "{challenge}"\n{more}', **options)
+
+
+def issue(server, sub="ann", scope=TECHNICIAN, *more):
+    """One token, as a developer gets it."""
+    command = [binary(), "token", "issue", "--config", server.config, "--sub", sub, "--scope", scope, *more]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=server.folder, env=clean_environment(), check=False)
+    assert done.returncode == 0, done.stderr
+    token = done.stdout.strip()
+    assert token.count(".") == 2 and "\n" not in token, done.stdout
+    return token
