@@ -246,15 +246,16 @@ impl From<Fail> for DefinitionError {
 impl From<Fail> for OpenError {
     fn from(fail: Fail) -> Self {
         match fail {
-            Fail::Trouble(trouble @ (Trouble::NoTable(_) | Trouble::Denied(_))) => {
-                let why = match &trouble {
-                    Trouble::NoTable(cause) | Trouble::Denied(cause) => cause.to_string(),
-                    other => other.to_string(),
-                };
-                Self::Refused { message: format!("{trouble} ({why})") }
-            }
+            Fail::Trouble(Trouble::NoTable(cause)) => refused(Trouble::NoTable, cause),
+            Fail::Trouble(Trouble::Denied(cause)) => refused(Trouble::Denied, cause),
             Fail::Trouble(trouble) => Self::Unavailable { source: trouble.into() },
             Fail::Unreadable(what) => Self::Corrupt { what },
         }
     }
+}
+
+/// Refused, with what DynamoDB said in the message: whoever opens a store reads one line.
+fn refused(trouble: fn(Cause) -> Trouble, cause: Cause) -> OpenError {
+    let why = cause.to_string();
+    OpenError::Refused { message: format!("{} ({why})", trouble(cause)) }
 }

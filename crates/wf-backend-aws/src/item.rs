@@ -22,7 +22,7 @@ impl Value {
         Self::S(text.into())
     }
 
-    pub(crate) fn n(number: impl ToString) -> Self {
+    pub(crate) fn n(number: impl ToString + Copy) -> Self {
         Self::N(number.to_string())
     }
 

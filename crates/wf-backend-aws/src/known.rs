@@ -47,6 +47,7 @@ impl Memory {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
     use std::sync::Arc;
 
     use super::{ENTRIES_MAX, Memory};
@@ -72,7 +73,7 @@ mod tests {
         }
         assert!(memory.get(&key(0)).is_none());
         assert!(memory.get(&key(3 * ENTRIES_MAX)).is_some());
-        let held: usize = memory.generations.lock().unwrap().iter().map(|g| g.len()).sum();
+        let held: usize = memory.generations.lock().unwrap().iter().map(HashMap::len).sum();
         assert!(held <= 2 * ENTRIES_MAX + 1, "{held}");
     }
 }

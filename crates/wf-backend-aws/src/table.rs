@@ -61,11 +61,11 @@ pub async fn create(config: &AwsConfig) -> Result<Created, OpenError> {
         .create_table()
         .table_name(&config.table)
         .billing_mode(BillingMode::PayPerRequest)
-        .set_attribute_definitions(Some(attributes().map_err(refused)?))
-        .set_key_schema(Some(keys(PK, SK).map_err(refused)?))
+        .set_attribute_definitions(Some(attributes().map_err(|error| refused(&error))?))
+        .set_key_schema(Some(keys(PK, SK).map_err(|error| refused(&error))?))
         .set_global_secondary_indexes(Some(vec![
-            index(BY_STATE).map_err(refused)?,
-            index(BY_ID).map_err(refused)?,
+            index(BY_STATE).map_err(|error| refused(&error))?,
+            index(BY_ID).map_err(|error| refused(&error))?,
         ]));
     let created = match request.send().await {
         Ok(_) => Created::New,
@@ -97,7 +97,7 @@ pub async fn create(config: &AwsConfig) -> Result<Created, OpenError> {
     }
     if created == Created::New {
         let ttl = TimeToLiveSpecification::builder().attribute_name(SHAPE.ttl).enabled(true);
-        let ttl = ttl.build().map_err(refused)?;
+        let ttl = ttl.build().map_err(|error| refused(&error))?;
         let request = client.update_time_to_live().table_name(&config.table);
         request.time_to_live_specification(ttl).send().await.map_err(failed)?;
     }
@@ -138,7 +138,7 @@ where
     Fail::from(kind.trouble(fault::cause(error))).into()
 }
 
-fn refused(error: aws_sdk_dynamodb::error::BuildError) -> OpenError {
+fn refused(error: &aws_sdk_dynamodb::error::BuildError) -> OpenError {
     Fail::from(Trouble::Refused(Cause::said(error.to_string()))).into()
 }
 

@@ -61,7 +61,7 @@ pub(super) async fn look(link: &Link, commit: &Commit) -> Result<Option<Conflict
             return Ok(Some(Conflict::Asset { asset_id: change.asset_id().clone(), row }));
         }
     }
-    let current = state.as_ref().map(|item| head::read_state(item)).transpose()?;
+    let current = state.as_ref().map(head::read_state).transpose()?;
     let current = current.map_or(0, |state| state.revision);
     Ok((current != commit.expected).then_some(Conflict::Revision { current }))
 }

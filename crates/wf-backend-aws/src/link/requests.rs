@@ -234,13 +234,10 @@ impl Link {
             }
             Err(failed) if failed.kind == Kind::Condition => {
                 let met = failed.error.into_service_error();
-                Ok(Changed::Not(
-                    match met {
-                        UpdateItemError::ConditionalCheckFailedException(met) => met.item,
-                        _ => None,
-                    }
-                    .map(Item::from),
-                ))
+                let UpdateItemError::ConditionalCheckFailedException(met) = met else {
+                    return Ok(Changed::Not(None));
+                };
+                Ok(Changed::Not(met.item.map(Item::from)))
             }
             Err(failed) => Err(failed.trouble().into()),
         }

@@ -41,7 +41,7 @@ pub(crate) async fn load(
         let loose = known.iter().flat_map(|known| &known.loose);
         let missing: Vec<_> = loose.filter(|id| !assets.contains(*id)).cloned().collect();
         if missing.is_empty() {
-            return Ok(together(query, seen, assets));
+            return Ok(together(query, seen, &assets));
         }
         assets.extend(missing);
     }
@@ -82,7 +82,7 @@ async fn look(
 }
 
 /// Adds the rows that the head stands for.
-fn together(query: &LoadQuery, seen: Seen, assets: BTreeSet<AssetId>) -> Snapshot {
+fn together(query: &LoadQuery, seen: Seen, assets: &BTreeSet<AssetId>) -> Snapshot {
     let mut snapshot = seen.snapshot;
     if let Some((workflow, known)) = seen.workflow {
         let own = workflow.assets.iter().map(|asset| &asset.id).filter(|id| !assets.contains(*id));

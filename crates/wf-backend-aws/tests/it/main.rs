@@ -3,6 +3,13 @@
 //! Everything here needs the emulator: its endpoint is in `WF_AWS_ENDPOINT`. `cargo xtask aws` installs it, starts it and
 //! runs these tests; without it they show as ignored.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
 mod bench;
 mod cast;
 mod contract;
