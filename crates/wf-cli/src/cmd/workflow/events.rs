@@ -94,7 +94,10 @@ fn about(body: &EventBody) -> String {
         EventBody::OfferWithdrawn { declined } => {
             if *declined { "declined" } else { "withdrawn" }.to_owned()
         }
-        EventBody::OwnershipTransferred { to, .. } => format!("to {}", to.id),
+        EventBody::OwnershipTransferred { to, reason_code: None, .. } => format!("to {}", to.id),
+        EventBody::OwnershipTransferred { to, reason_code: Some(reason), .. } => {
+            format!("taken over by {}: {reason}", to.id)
+        }
         EventBody::LockReleased { asset_id, reason } => format!("{asset_id}: {reason}"),
         EventBody::WorkflowCompleted { result, .. } => result.to_string(),
         EventBody::DeadlinePassed { deadline_id, name, block_id } => match (name, block_id) {
