@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wf_core::limits::{EVENT_BYTES_MAX, STATE_BYTES_MAX};
+use wf_core::limits::{
+    ASSETS_MAX, DEADLINES_MAX, EVENT_BYTES_MAX, EVENTS_MAX, OUTBOX_ROWS_MAX, STATE_BYTES_MAX,
+};
 use wf_core::locks::LockChange;
 use wf_core::models::{Actor, Person};
 use wf_core::ports::{Commit, CommitError, DeadlineChange};
@@ -13,6 +15,17 @@ use crate::codec::{self, ledger, lock, outbox};
 use crate::fault::Fail;
 use crate::item::{Attributes, Value, json};
 use crate::keys::{self, Key, by_state};
+
+/// Actions of one transaction (TransactWriteItems, API reference).
+pub(crate) const ACTIONS_MAX: usize = 100;
+/// A message and its stream: two actions where every recipient is another.
+const OUTBOX_ACTIONS: usize = 2 * OUTBOX_ROWS_MAX;
+// The commit with most events is a correction: ledger, head, blocked index (two), person, attention row. What the workflow
+// holds needs no action.
+const _: () = assert!(6 + EVENTS_MAX + DEADLINES_MAX + OUTBOX_ACTIONS <= ACTIONS_MAX);
+// The commit with most locks is an end: ledger, head, open, offer and blocked index, count, done, sweep, list, person,
+// attention row; each asset is freed, is done with, and has an event.
+const _: () = assert!(11 + 3 * ASSETS_MAX + 1 + DEADLINES_MAX + OUTBOX_ACTIONS <= ACTIONS_MAX);
 
 /// What a condition is about.
 #[derive(Debug, Clone, PartialEq, Eq)]

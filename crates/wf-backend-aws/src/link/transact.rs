@@ -5,11 +5,10 @@ use aws_sdk_dynamodb::types::CancellationReason;
 
 use super::{Failed, Link};
 use crate::action::{self, Action};
+use crate::commit::ACTIONS_MAX;
 use crate::fault::{Cause, Fail, Kind, Trouble};
 use crate::item::Item;
 
-/// Actions of one transaction (API reference).
-const ACTIONS_MAX: usize = 100;
 /// Bytes of one transaction: 4 MB, less what names and numbers add.
 const BYTES_MAX: usize = 4_000_000;
 
