@@ -68,7 +68,7 @@ fn a_start_sets_the_deadlines_of_the_procedure_by_its_own_event() {
 fn a_start_with_too_many_deadlines_is_refused() {
     let deadline = |n: usize| StartDeadline { id: n.to_string(), after_ms: 1, notify: "x".into() };
     let desk = |n: usize| Desk {
-        policy: PlainPolicy::timed().with_deadlines((0..n).map(deadline).collect()),
+        policy: PlainPolicy::timed_with((0..n).map(deadline).collect()),
         ..Desk::new()
     };
     let order = || start("U-7", json!({"order": "A-1"}));

@@ -99,12 +99,12 @@ impl PlainPolicy {
 
     /// The procedure `timed`: `overdue` after four hours, `late` after six, and blocks that are escalated.
     pub(crate) fn timed() -> Self {
-        Self { timed: true, deadlines: deadlines(), ..Self::of("timed", 1, true, 0, false) }
+        Self::timed_with(deadlines())
     }
 
     /// The same with other deadlines.
-    pub(crate) fn with_deadlines(self, deadlines: Vec<StartDeadline>) -> Self {
-        Self { deadlines, ..self }
+    pub(crate) fn timed_with(deadlines: Vec<StartDeadline>) -> Self {
+        Self { timed: true, deadlines, ..Self::of("timed", 1, true, 0, false) }
     }
 
     /// The procedure `paired`: after the other steps `rest` waits ten minutes, then `approve` is signed by a second person
@@ -171,12 +171,9 @@ impl PlainPolicy {
 
     /// A block with everybody who is told of it.
     fn escalated(&self, judgement: Judgement) -> Judgement {
-        match judgement {
-            Judgement::Block(accepted, cause) if self.timed => {
-                Judgement::Block(accepted, BlockCause { escalation: chain(), ..cause })
-            }
-            other => other,
-        }
+        let Judgement::Block(accepted, cause) = judgement else { return judgement };
+        let escalation = if self.timed { chain() } else { cause.escalation };
+        Judgement::Block(accepted, BlockCause { escalation, ..cause })
     }
 
     fn step_ids(&self) -> Vec<StepId> {

@@ -163,7 +163,7 @@ impl Scene {
                 let args = with(start("U-7"), "procedure_id", &json!("checked"));
                 bench.call(by, "start_workflow", args).await
             }
-            _ => panic!("no such tool: {tool}"),
+            _ => unreachable!("no such tool: {tool}"),
         }
     }
 

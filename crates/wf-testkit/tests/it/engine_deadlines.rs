@@ -48,9 +48,12 @@ async fn events(bench: &Bench, work: &str) -> Vec<Event> {
 
 /// Ids of the deadlines that passed, in order.
 async fn passed(bench: &Bench, work: &str) -> Vec<String> {
-    let of = |event: Event| match event.body {
-        EventBody::DeadlinePassed { deadline_id, .. } => Some(deadline_id),
-        _ => None,
+    let of = |event: Event| {
+        if let EventBody::DeadlinePassed { deadline_id, .. } = event.body {
+            Some(deadline_id)
+        } else {
+            None
+        }
     };
     events(bench, work).await.into_iter().filter_map(of).collect()
 }
@@ -277,6 +280,10 @@ async fn a_person_says_neither_that_a_deadline_is_due_nor_that_they_were_told() 
             meta: CallMeta::default(),
         };
         let reply = bench.engine.execute(&ann(), &call).await;
-        assert_eq!(reply.error.map(|code| code.as_str()), Some("NOT_ALLOWED"), "{call:?}");
+        assert_eq!(
+            reply.error.map(wf_core::errors::ErrorCode::as_str),
+            Some("NOT_ALLOWED"),
+            "{call:?}"
+        );
     }
 }
