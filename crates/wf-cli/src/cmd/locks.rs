@@ -43,8 +43,8 @@ struct ListArgs {
 /// Release an asset that its workflow will never release itself
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The workflow that held it stays as it is; its next step is told that it lost the asset. While the asset is free its
-owner can take it over again.
+    after_help = "The workflow that held it stays as it is; its next step is told that it lost the asset.
+Its owner can take the asset over again while that is free.
 The release is an event of that workflow, by cli:<your user>, with your reason. It works while a server runs.
 
 Example:
