@@ -3,9 +3,9 @@
 //! Headers are those of [Standard Webhooks](https://www.standardwebhooks.com) (id, timestamp, signature) and the
 //! attributes of CloudEvents 1.0; redirects are not followed; what a receiver answers is bounded in time and size.
 //!
-//! Reading order: [`target`] (which URLs), [`address`] (which addresses behind them), [`connect`] (the only place that
-//! opens a connection, to an address that it has vetted), [`secret`] (keys and their rotation), [`request`] (headers and
-//! body), [`answer`] (what a status means), [`pressure`] (a receiver that hangs stops nobody else), [`sink`].
+//! Reading order: `target` (which URLs), `address` (which addresses behind them), `connect` (the only place that
+//! opens a connection, to an address that it has vetted), `secret` (keys and their rotation), `request` (headers and
+//! body), `answer` (what a status means), `pressure` (a receiver that hangs stops nobody else), `sink`.
 
 mod address;
 mod answer;
