@@ -226,13 +226,17 @@ async fn a_settlement_beside_a_commit_forgets_no_message() {
     store.commit(first.clone()).await.expect("a commit");
     let claim = fixture::claim(at(600_000), "mine");
     let stream = store.claim_outbox(&claim).await.expect("a claim").remove(0);
-    // Held up on its way while a further message joins the stream.
-    let settlement = fixture::delivered(&stream, at(600_100));
-    wire.next(WRITE, [CONFLICT]);
     let second = CommitBuilder::next(&first.next, at(600_050)).note("more").message("lead").build();
-    let (settled, committed) = tokio::join!(store.settle_outbox(&settlement), store.commit(second));
-    settled.expect("a settlement");
-    committed.expect("a commit");
+    // Held up on its way while a further message joins the stream that it has read.
+    let gate = wire.hold(WRITE);
+    let settling = tokio::spawn({
+        let (store, settlement) = (store.clone(), fixture::delivered(&stream, at(600_100)));
+        async move { store.settle_outbox(&settlement).await }
+    });
+    gate.reached().await;
+    store.commit(second).await.expect("a commit");
+    gate.open();
+    settling.await.expect("a task").expect("a settlement");
     let again = store.claim_outbox(&fixture::claim(at(700_000), "again")).await.expect("a claim");
     let rows: Vec<_> = again.iter().flat_map(|stream| &stream.rows).collect();
     assert_eq!(rows.len(), 1, "{again:?}");
