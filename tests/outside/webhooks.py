@@ -182,7 +182,8 @@ def _():
         pump.start(clients[number % 2], f"PUMP-{number}")
     until(lambda: not pending(first), 30, "an empty outbox")
     ids = hook.ids()
-    assert len(ids) == len(set(ids)) == 30, f"{len(ids)} deliveries of {len(set(ids))} messages"
+    failed = [(row["message"]["id"], row["attempts"], row["last_error"]) for row in outbox(first) if row["attempts"]]
+    assert len(ids) == len(set(ids)) == 30, f"{len(ids)} deliveries of {len(set(ids))} messages; failed first: {failed}"
     slow = threading.Event()
     hook.behave = lambda *_: slow.wait(3) and 204 or 204
     for number in range(30, 50):

@@ -10,7 +10,7 @@ pub mod storage;
 pub use ambient::{ClockPort, IdPort};
 pub use leases::{
     Claim, ClaimedDeadline, ClaimedStream, Deadline, DeadlineChange, LeaseToken, NextDeadline,
-    OutboxQuery, OutboxRow, OutboxState, OutboxStatus, Settled, Settlement,
+    OutboxQuery, OutboxRow, OutboxState, OutboxStatus, Settled, Settlement, latest_live_expiry,
 };
 pub use notification::{DeliveryError, Message, NotificationPort};
 pub use orchestrator::OrchestratorPort;

@@ -1,7 +1,7 @@
 //! Whether a deadline can be claimed, and when the next one can.
 
 use wf_core::models::Timestamp;
-use wf_core::ports::{Claim, ReadError};
+use wf_core::ports::{Claim, ReadError, latest_live_expiry};
 
 use crate::codec::decode;
 use crate::readers::Readers;
@@ -37,8 +37,8 @@ SELECT q.due,
 /// Whether a claim would find a deadline. Spares an idle store its write transactions.
 pub(crate) async fn any_due(readers: &Readers, claim: &Claim) -> Result<bool, ReadError> {
     let now = claim.now.as_ms();
-    let until = now.saturating_add(claim.lease_ms);
-    let found = readers.rows(ANY_DUE, (now, until), |_| Ok(())).await?;
+    let latest = latest_live_expiry(claim.now, claim.lease_ms).as_ms();
+    let found = readers.rows(ANY_DUE, (now, latest), |_| Ok(())).await?;
     Ok(!found.is_empty())
 }
 
@@ -48,7 +48,7 @@ pub(crate) async fn next(
     now: Timestamp,
     lease_ms: i64,
 ) -> Result<Option<Timestamp>, ReadError> {
-    let arguments = (now.as_ms(), now.as_ms().saturating_add(lease_ms));
+    let arguments = (now.as_ms(), latest_live_expiry(now, lease_ms).as_ms());
     let row = |columns: &mut decode::Columns<'_>| {
         let mut times: [Option<i64>; 3] = [None; 3];
         for time in &mut times {

@@ -1,6 +1,6 @@
 //! Pages of outbox rows, and whether there is anything to claim.
 
-use wf_core::ports::{Claim, OutboxQuery, OutboxRow, Page, ReadError};
+use wf_core::ports::{Claim, OutboxQuery, OutboxRow, Page, ReadError, latest_live_expiry};
 
 use super::{after, cursor, cut, probe};
 use crate::codec::{decode, outbox_state};
@@ -53,7 +53,7 @@ pub(crate) async fn list(
 /// Whether a claim would find a stream. Spares an idle store its write transactions.
 pub(crate) async fn any_stream_due(readers: &Readers, claim: &Claim) -> Result<bool, ReadError> {
     let now = claim.now.as_ms();
-    let until = now.saturating_add(claim.lease_ms);
-    let found = readers.rows(ANY_STREAM_DUE, (now, until), |_| Ok(())).await?;
+    let latest = latest_live_expiry(claim.now, claim.lease_ms).as_ms();
+    let found = readers.rows(ANY_STREAM_DUE, (now, latest), |_| Ok(())).await?;
     Ok(!found.is_empty())
 }

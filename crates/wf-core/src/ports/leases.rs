@@ -28,12 +28,20 @@ pub enum DeadlineChange {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LeaseToken(pub String);
 
+/// The latest expiry that a live lease can have at `now`, when leases last `lease_ms` milliseconds: later ones were given
+/// by a clock that was wrong. Twice the length, since another process may be ahead: its clock may be, and a claim that
+/// waited for its turn comes with the time at which it began to wait.
+#[must_use]
+pub const fn latest_live_expiry(now: Timestamp, lease_ms: i64) -> Timestamp {
+    now.plus_ms(lease_ms.saturating_mul(2))
+}
+
 /// A request for work under a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// Now, by the claimer.
     pub now: Timestamp,
-    /// How long the lease lasts, in milliseconds. A stored expiry further ahead than this counts as expired.
+    /// How long the lease lasts, in milliseconds. A stored expiry after [`latest_live_expiry`] counts as expired.
     pub lease_ms: i64,
     /// The claimer's token, fresh for each claim.
     pub token: LeaseToken,

@@ -85,6 +85,7 @@ macro_rules! storage_contract {
             s10_late_settle_is_refused
             s10_settle_gives_the_lease_back
             s10_unclaimed_stream_cannot_be_settled
+            s10_lease_of_a_clock_ahead_is_live
             s10_lease_from_the_future_is_over
             s10_one_of_many_claimers_gets_a_stream
             s10_deadlines_come_earliest_first

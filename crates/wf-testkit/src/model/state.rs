@@ -9,6 +9,7 @@ use wf_core::models::{
 use wf_core::policy::Definition;
 use wf_core::ports::{
     Claim, Deadline, DefinitionError, LeaseToken, LedgerKey, LedgerRow, OutboxRow, StoreIdentity,
+    latest_live_expiry,
 };
 use wf_core::state_machine::{Event, Secret};
 
@@ -33,7 +34,8 @@ impl Lease {
 
     /// It has not expired, and could have been given by a clock like the claimer's.
     pub(crate) fn is_live(&self, claim: &Claim) -> bool {
-        claim.now < self.expires_at && self.expires_at <= claim.now.plus_ms(claim.lease_ms)
+        let latest = latest_live_expiry(claim.now, claim.lease_ms);
+        claim.now < self.expires_at && self.expires_at <= latest
     }
 }
 

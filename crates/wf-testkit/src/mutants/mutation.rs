@@ -139,6 +139,8 @@ pub enum Mutation {
     LeaseIgnored,
     /// A lease never ends.
     LeaseForever,
+    /// A lease of a clock that is a little ahead counts for nothing.
+    LeaseAheadIgnored,
     /// A lease of a clock that was far ahead counts.
     FutureLeaseHonoured,
     /// Anybody may settle.
@@ -285,6 +287,10 @@ pub const MUTATIONS: &[(Mutation, &[&str])] = &[
     (
         Mutation::LeaseForever,
         &["s10_stream_reappears_after_lease", "s10_deadline_reappears_after_lease"],
+    ),
+    (
+        Mutation::LeaseAheadIgnored,
+        &["s10_lease_of_a_clock_ahead_is_live", "s10_deadline_lease_from_the_future_is_over"],
     ),
     (
         Mutation::FutureLeaseHonoured,

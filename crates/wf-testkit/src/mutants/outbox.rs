@@ -35,6 +35,10 @@ impl MutantStore {
             if self.is(Mutation::LeaseIgnored) {
                 state.stream_leases.clear();
             }
+            if self.is(Mutation::LeaseAheadIgnored) {
+                let latest = claim.now.plus_ms(claim.lease_ms);
+                state.stream_leases.retain(|_, lease| lease.expires_at <= latest);
+            }
             let leases = state.stream_leases.iter().filter(|(_, lease)| {
                 let ahead = self.is(Mutation::FutureLeaseHonoured) && lease.expires_at > claim.now;
                 ahead || self.is(Mutation::LeaseForever)
@@ -143,6 +147,10 @@ impl MutantStore {
             let mut state = self.model().lock();
             if self.is(Mutation::LeaseIgnored) {
                 state.deadline_leases.clear();
+            }
+            if self.is(Mutation::LeaseAheadIgnored) {
+                let latest = claim.now.plus_ms(claim.lease_ms);
+                state.deadline_leases.retain(|_, lease| lease.expires_at <= latest);
             }
             let leases = state.deadline_leases.iter().filter(|(_, lease)| {
                 let ahead = self.is(Mutation::FutureLeaseHonoured) && lease.expires_at > claim.now;

@@ -40,6 +40,7 @@ const OUT_OF_REACH: &[Mutation] = &[
     Mutation::SweepUnlimited,
     Mutation::SettleIgnoresTenant,
     Mutation::LeasePerWorkflow,
+    Mutation::LeaseAheadIgnored,
 ];
 
 #[test]

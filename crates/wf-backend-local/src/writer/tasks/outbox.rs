@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 use wf_core::models::Timestamp;
-use wf_core::ports::{Claim, ClaimedStream, OutboxRow, Settled, Settlement};
+use wf_core::ports::{Claim, ClaimedStream, OutboxRow, Settled, Settlement, latest_live_expiry};
 
 use crate::codec::decode::{self, Read};
 use crate::connection::{rows, run};
@@ -76,7 +76,8 @@ UPDATE streams
 pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Read<Vec<ClaimedStream>> {
     let now = claim.now.as_ms();
     let until = now.saturating_add(claim.lease_ms);
-    let found = rows(conn, CLAIMABLE, (now, until, claim.limit), |columns| {
+    let latest = latest_live_expiry(claim.now, claim.lease_ms).as_ms();
+    let found = rows(conn, CLAIMABLE, (now, latest, claim.limit), |columns| {
         let sid = columns.next::<i64>()?;
         let name = readable(decode::workflow_name(columns))?;
         let name = match name {

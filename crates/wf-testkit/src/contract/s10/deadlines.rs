@@ -207,5 +207,7 @@ pub async fn s10_deadline_lease_from_the_future_is_over(fixture: &dyn ContractFi
     one(&store, 2 * HOUR_MS, "b").await?;
     let hidden = claimed(&store, 2 * HOUR_MS + 1, "c", 10).await?;
     check_eq!(hidden, [], "deadlines under a true lease");
+    let hidden = claimed(&store, 2 * HOUR_MS - 1, "d", 10).await?;
+    check_eq!(hidden, [], "deadlines under the lease of a clock that is a little ahead");
     Ok(())
 }

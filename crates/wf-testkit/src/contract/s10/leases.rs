@@ -110,6 +110,20 @@ pub async fn s10_unclaimed_stream_cannot_be_settled(fixture: &dyn ContractFixtur
     Ok(())
 }
 
+/// A lease that a clock a little ahead gave is live: also for a claim that began earlier and had to wait.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s10_lease_of_a_clock_ahead_is_live(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    messages(&store, 1).await?;
+    one_stream(&store, 200_000, "t").await?;
+    for behind in [1, 1_000, 30_000] {
+        no_stream(&store, 200_000 - behind, "somebody whose clock is ahead holds it").await?;
+    }
+    Ok(())
+}
+
 /// A lease that ends later than any lease given now would is no lease: the clock that gave it was wrong.
 ///
 /// # Errors
