@@ -1,6 +1,6 @@
 //! The paths that MCP is served at, and what each tells a client that has no credentials, or too few.
 //!
-//! `config` holds a [`Protection`]; `server` makes [`Entrances`] of it once the address is known; `routes` serves their
+//! `config` holds a [`Protection`]; `server` makes `Entrances` of it once the address is known; `routes` serves their
 //! documents, `layers::identity` and `access` their refusals. Sources: RFC 9728 (metadata of a protected resource),
 //! RFC 6750 section 3 (challenges), MCP, Authorization.
 
