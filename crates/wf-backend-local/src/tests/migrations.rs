@@ -51,6 +51,24 @@ async fn older_file_is_copied_then_migrated() {
     assert_eq!(again.2.backup, None, "nothing to do, nothing to copy");
 }
 
+/// A store of the first schema learns to remember people, and forgets nothing.
+#[tokio::test]
+async fn store_of_schema_one_learns_of_people() {
+    let dir = TempDir::new().unwrap();
+    let config = config(&dir);
+    drop(prepare(&config, &MIGRATIONS[..1]).unwrap());
+    assert_eq!(version(&config), 1);
+    let opened = LocalStore::open(config).await.unwrap();
+    assert_eq!(opened.migrated_from, Some(1));
+    let commit = start(1).build();
+    let tenant = commit.next.tenant.clone();
+    assert_eq!(opened.store.people(&tenant, 10).await.unwrap(), []);
+    let ann = wf_testkit::build::user("ann");
+    opened.store.commit(start(1).seen(&ann, Some("Ann")).build()).await.unwrap();
+    let people = opened.store.people(&tenant, 10).await.unwrap();
+    assert_eq!(people.iter().filter_map(|p| p.name.as_deref()).collect::<Vec<_>>(), ["Ann"]);
+}
+
 #[tokio::test]
 async fn failed_migration_leaves_the_version_before() {
     let dir = TempDir::new().unwrap();
@@ -68,7 +86,7 @@ async fn migration_waits_for_nobody_and_disturbs_nobody() {
     let newer = [MIGRATIONS, &[NEXT]].concat();
     let error = prepare(store.config(), &newer).unwrap_err();
     assert!(error.to_string().contains("in use"), "{error}");
-    assert_eq!(version(store.config()), 1);
+    assert_eq!(version(store.config()), 2);
     store.commit(start(1).build()).await.unwrap();
 }
 
