@@ -49,7 +49,18 @@ impl Shard {
             range.start = next;
             self.range = Some(range);
         }
-        items.iter().map(|item| self.read(item)).collect::<Result<_, _>>().map(Some)
+        let mut page = Vec::with_capacity(items.len());
+        for item in &items {
+            match self.read(item) {
+                Ok(due) => page.push(due),
+                // It keeps no other waiting.
+                Err(Fail::Unreadable(why)) => {
+                    tracing::error!(why, "a deadline is damaged and is left alone");
+                }
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Ok(Some(page))
     }
 
     fn read(&mut self, item: &Item) -> Result<Due, Fail> {

@@ -1,8 +1,8 @@
 //! Leases: a token and an expiry on an item. Whoever holds the token may change what is leased; after the expiry somebody
-//! else may take it. An expiry further ahead than a lease lasts was written by a wrong clock and counts as over.
+//! else may take it. An expiry further ahead than any clock that is nearly right gives counts as over.
 
 use wf_core::models::Timestamp;
-use wf_core::ports::{Claim, LeaseToken};
+use wf_core::ports::{Claim, LeaseToken, latest_live_expiry};
 
 use crate::action::Expression;
 use crate::fault::Fail;
@@ -13,7 +13,7 @@ use crate::link::{Changed, Link};
 /// When the live lease of an item is over, if it has one.
 pub(crate) fn live_until(item: &Item, now: Timestamp, lease_ms: i64) -> Result<Option<i64>, Fail> {
     let until: Option<i64> = item.opt_number("lease_until")?;
-    let horizon = now.as_ms().saturating_add(lease_ms);
+    let horizon = latest_live_expiry(now, lease_ms).as_ms();
     Ok(until.filter(|until| now.as_ms() < *until && *until <= horizon))
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn is_live(item: &Item, now: Timestamp, lease_ms: i64) -> Result<bool
 fn over(now: Timestamp, lease_ms: i64) -> (&'static str, Vec<(&'static str, Value)>) {
     let text =
         "(attribute_not_exists(lease_until) OR lease_until <= :now OR lease_until > :horizon)";
-    let horizon = now.as_ms().saturating_add(lease_ms);
+    let horizon = latest_live_expiry(now, lease_ms).as_ms();
     (text, vec![(":now", Value::n(now.as_ms())), (":horizon", Value::n(horizon))])
 }
 

@@ -1,5 +1,7 @@
 //! Messages under lease. A stream (workflow, recipient) has a head with its lease and the time when its first pending
 //! message is due; the index by state finds heads by that time. What the index finds is looked at again in the table.
+//!
+//! A message or a stream that cannot be read back is put aside by whoever meets it, so that it keeps no other waiting.
 
 use std::collections::BTreeMap;
 
@@ -47,8 +49,10 @@ pub(crate) async fn claim(link: &Link, claim: &Claim) -> Result<Vec<ClaimedStrea
             if claimed.len() == most {
                 break;
             }
-            if is_due(&head, claim)? && leases::take(link, key, "due_at", claim).await? {
-                claimed.extend(bring(link, &head, claim).await?);
+            match take(link, key, &head, claim).await {
+                Ok(stream) => claimed.extend(stream),
+                Err(Fail::Unreadable(why)) => never_due(link, key, &why).await?,
+                Err(trouble) => return Err(trouble),
             }
         }
         range.start = next;
@@ -57,6 +61,27 @@ pub(crate) async fn claim(link: &Link, claim: &Claim) -> Result<Vec<ClaimedStrea
         }
     }
     Ok(claimed)
+}
+
+/// The stream, if it is due and its lease can be taken.
+async fn take(
+    link: &Link,
+    key: &Key,
+    head: &Item,
+    claim: &Claim,
+) -> Result<Option<ClaimedStream>, Fail> {
+    if is_due(head, claim)? && leases::take(link, key, "due_at", claim).await? {
+        return bring(link, head, claim).await;
+    }
+    Ok(None)
+}
+
+/// A stream that cannot be read is left alone.
+async fn never_due(link: &Link, key: &Key, why: &str) -> Result<(), Fail> {
+    tracing::error!(key = key.pk, why, "a stream of messages is damaged and is left alone");
+    let remove = Expression::new("REMOVE due_at, state_pk, state_sk", []);
+    link.update(key, &remove, &Expression::new("attribute_exists(PK)", [])).await?;
+    Ok(())
 }
 
 fn is_due(head: &Item, claim: &Claim) -> Result<bool, Fail> {
@@ -100,7 +125,36 @@ fn is_pending(row: &OutboxRow) -> bool {
 async fn rows(link: &Link, pk: &str) -> Result<Vec<(Key, OutboxRow)>, Fail> {
     let range = Range::prefix(pk.to_owned(), keys::MESSAGE);
     let items = link.query_all(range, usize::MAX).await?;
-    items.iter().map(|item| Ok((item.key()?, outbox::read(item)?))).collect()
+    let mut rows = Vec::with_capacity(items.len());
+    for item in &items {
+        let key = item.key()?;
+        match outbox::read(item) {
+            Ok(row) => rows.push((key, row)),
+            Err(Fail::Unreadable(why)) => put_aside(link, &key, item, &why).await?,
+            Err(trouble) => return Err(trouble),
+        }
+    }
+    Ok(rows)
+}
+
+/// A message that cannot be read is dead, and stays as it is for who looks into it.
+async fn put_aside(link: &Link, key: &Key, item: &Item, why: &str) -> Result<(), Fail> {
+    if item.opt_text("delivery")? == Some(outbox::name(OutboxState::Dead)) {
+        return Ok(());
+    }
+    tracing::error!(key = key.pk, place = key.sk, why, "a message is damaged and is given up");
+    let place = item.opt_text(BY_ID.sk)?.unwrap_or(&key.sk);
+    let dead = Expression::new(
+        "SET delivery = :dead, last_error = :why, state_pk = :list, state_sk = :place",
+        [
+            (":dead", Value::s(outbox::name(OutboxState::Dead))),
+            (":why", Value::s(why)),
+            (":list", Value::s(by_state::DEAD)),
+            (":place", Value::s(place)),
+        ],
+    );
+    link.update(key, &dead, &Expression::new("attribute_exists(PK)", [])).await?;
+    Ok(())
 }
 
 async fn read(link: &Link, head: Key) -> Result<Option<Stream>, Fail> {

@@ -41,14 +41,18 @@ impl Start {
     }
 }
 
-/// Everything that a commit could have written where it could be read.
-pub(crate) async fn load(store: &AwsStore, commit: &Commit) -> Snapshot {
-    let query = LoadQuery {
+/// Asks for everything that a commit could have written where it can be read.
+pub(crate) fn load_query(commit: &Commit) -> LoadQuery {
+    LoadQuery {
         tenant: commit.next.tenant.clone(),
         workflow: Some(commit.next.id.clone()),
         ledger: Some(commit.ledger.key.clone()),
         assets: Vec::new(),
         count_open_of: None,
-    };
-    store.load(&query).await.expect("a read")
+    }
+}
+
+/// Everything that a commit could have written where it can be read.
+pub(crate) async fn load(store: &AwsStore, commit: &Commit) -> Snapshot {
+    store.load(&load_query(commit)).await.expect("a read")
 }

@@ -132,6 +132,15 @@ impl ContractFixture for AwsFixture {
     }
 }
 
+/// Sets an attribute of an item to a text, as nobody of ours would.
+pub(crate) async fn meddle(config: &AwsConfig, pk: &str, sk: &str, name: &str, text: &str) {
+    let value = |text: &str| AttributeValue::S(text.to_owned());
+    let update = foreign().update_item().table_name(&config.table).key("PK", value(pk));
+    let update = update.key("SK", value(sk)).update_expression("SET #a = :v");
+    let update = update.expression_attribute_names("#a", name);
+    update.expression_attribute_values(":v", value(text)).send().await.expect("an update");
+}
+
 /// A claim of everything, for a minute.
 pub(crate) fn claim(now: Timestamp, token: &str) -> Claim {
     Claim { now, lease_ms: 60_000, token: LeaseToken(token.to_owned()), limit: 100 }

@@ -13,6 +13,7 @@
 mod bench;
 mod cast;
 mod contract;
+mod damage;
 mod engine;
 mod faults;
 mod fixture;
