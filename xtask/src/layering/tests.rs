@@ -8,7 +8,7 @@ use crate::tree::Tree;
 use super::failpoints::off_by_default;
 use super::{ALLOW_LIST, core_closure, edges, first_match, vendor_closure, vendor_imports};
 
-const MEMBERS: [&str; 11] = [
+const MEMBERS: [&str; 12] = [
     "wf-idempotency",
     "wf-core",
     "wf-testkit",
@@ -16,6 +16,7 @@ const MEMBERS: [&str; 11] = [
     "wf-backend-local",
     "wf-backend-aws",
     "wf-mcp-http",
+    "wf-notify-webhook",
     "wf-cli",
     "wf-diskfault",
     "wf-proof",
