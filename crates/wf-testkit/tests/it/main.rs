@@ -5,6 +5,7 @@
 
 mod audit_clean;
 mod audit_controls;
+mod audit_deadlines;
 mod audit_linear;
 mod audit_story;
 mod build;
