@@ -18,6 +18,8 @@ pub(crate) const MIGRATION: &str = "migration";
 /// In the transaction that takes leases of messages, and in the one that writes down what became of them.
 pub(crate) const OUTBOX_CLAIM: &str = "outbox.claim";
 pub(crate) const OUTBOX_MARK: &str = "outbox.mark";
+/// In the transaction that takes leases of deadlines. Their firing is a commit like any other.
+pub(crate) const DEADLINE_CLAIM: &str = "deadline.claim";
 
 /// Not a fault to survive but a lie to be found out, for the negative control of a bench: the batch is answered as if
 /// it were committed, and rolled back.

@@ -154,3 +154,44 @@ fn two_servers_on_one_file_share_deadlines_and_one_that_dies_leaves_its_own_to_t
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     drop(folder);
 }
+
+/// Ends the process at a place of its store, around the claim and the firing of three missed deadlines.
+#[cfg(feature = "failpoints")]
+fn killed_at(failpoint: &str) {
+    let server = Server::start_in(folder(2), &PROCEDURES);
+    let work = started(&server, "U-7");
+    let begun = Instant::now();
+    let folder = server.kill();
+    until("the third deadline", || begun.elapsed() > Duration::from_secs(5));
+    let mut child = crate::binary::command(folder.path())
+        .args(["serve", "--listen", "127.0.0.1:0"])
+        .args(PROCEDURES)
+        .env("FAILPOINTS", failpoint)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    until(failpoint, || child.try_wait().unwrap().is_some_and(|status| !status.success()));
+    let server = Server::start_in(folder, &PROCEDURES);
+    // What was claimed is free when its lease is over.
+    let end = Instant::now() + Duration::from_secs(60);
+    while clocked(&server, &work).len() < 6 {
+        assert!(Instant::now() < end, "{failpoint}: {:?}", clocked(&server, &work));
+    }
+    assert_eq!(clocked(&server, &work), [ONE, ONE, ONE].concat(), "{failpoint}");
+    verified(server.path(), &server);
+}
+
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_server_that_is_killed_while_it_fires_leaves_each_deadline_to_fire_once() {
+    let places = (1..=6).flat_map(|n| {
+        ["commit.before", "commit.after"].map(|place| format!("{place}={n}*off->1*return(abort)"))
+    });
+    let places = places.chain(["deadline.claim=1*return(abort)".to_owned()]);
+    let running: Vec<_> =
+        places.map(|place| std::thread::spawn(move || killed_at(&place))).collect();
+    for one in running {
+        one.join().unwrap();
+    }
+}

@@ -6,6 +6,7 @@ use wf_core::ports::{Claim, ClaimedDeadline, Deadline, latest_live_expiry};
 
 use crate::codec::decode::{self, Read};
 use crate::connection::{rows, run};
+use crate::failpoint;
 
 /// Now, the latest expiry that a live lease can have, limit.
 pub(crate) const CLAIMABLE: &str = "
@@ -45,6 +46,7 @@ pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Read<Vec<ClaimedDeadlin
     for (wid, one) in &claimed {
         run(conn, LEASE, (&one.token.0, until, wid, &one.deadline.id))?;
     }
+    failpoint::hit(failpoint::DEADLINE_CLAIM)?;
     Ok(claimed.into_iter().map(|(_, one)| one).collect())
 }
 
