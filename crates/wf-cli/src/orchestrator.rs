@@ -28,7 +28,7 @@ const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::fro
 /// Pause after something was due and somebody else was firing it.
 const CROWDED: Duration = Duration::from_millis(50);
 /// Deadlines of one claim: so many can be fired well within their lease.
-const CLAIM_MAX: u32 = 64;
+const CLAIM_MAX: u32 = 256;
 
 /// An orchestrator that lives in this process. Clones are handles on the same one.
 #[derive(Debug, Clone)]
