@@ -251,8 +251,8 @@ pub(crate) const TOOLS: &[Spec] = &[
     Spec {
         name: "transfer_workflow",
         title: "Transfer a workflow",
-        description: "Hands work over. The owner offers it (offer, withdraw); whom it is offered to takes or declines it \
-            (accept, decline). take_over takes work of a holder who has been silent long enough, or gets a lost asset back.",
+        description: "Hands work over: its owner offers (offer, withdraw), the other takes or declines (accept, decline). \
+            take_over relieves a holder who is silent too long, or gets a lost asset back.",
         reads_only: false,
         destroys: true,
         needs: Needs::Write,
