@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{AttributeValue, TimeToLiveSpecification};
 use wf_backend_aws::{AwsConfig, AwsStore, table};
 use wf_core::models::Timestamp;
 use wf_core::ports::{
@@ -49,11 +49,22 @@ pub(crate) fn config(table: &str, wire: &Wire) -> AwsConfig {
     config
 }
 
+/// A new table whose rows stay: by the clock of most tests they expired long ago, and the emulator collects them at any
+/// moment, as DynamoDB may.
+async fn create(config: &AwsConfig) -> Result<(), OpenError> {
+    table::create(config).await?;
+    let off = TimeToLiveSpecification::builder().attribute_name(table::SHAPE.ttl).enabled(false);
+    let request = foreign().update_time_to_live().table_name(&config.table);
+    let request = request.time_to_live_specification(off.build().expect("a setting"));
+    request.send().await.map_err(|error| OpenError::Unavailable { source: error.into() })?;
+    Ok(())
+}
+
 /// A new table, and a store in it over a wire of its own.
 pub(crate) async fn store() -> (AwsStore, Wire, AwsConfig) {
     let wire = Wire::new();
     let config = config(&fresh_name(), &wire);
-    table::create(&config).await.expect("a table");
+    create(&config).await.expect("a table");
     let opened = AwsStore::open(config.clone()).await.expect("a store");
     assert!(opened.created);
     wire.take_log();
@@ -83,7 +94,7 @@ impl AwsFixture {
 impl ContractFixture for AwsFixture {
     async fn open(&self) -> Result<Arc<dyn StorageBackendPort>, OpenError> {
         *self.table.lock().unwrap() = fresh_name();
-        table::create(&self.config()).await?;
+        create(&self.config()).await?;
         let opened = AwsStore::open(self.config()).await?;
         assert!(opened.created);
         Ok(Arc::new(opened.store))
