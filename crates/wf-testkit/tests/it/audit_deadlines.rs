@@ -49,10 +49,10 @@ fn firings(commits: &mut [Commit]) -> Vec<&mut Event> {
 }
 
 fn id_of(event: &mut Event) -> &mut String {
-    match &mut event.body {
-        EventBody::DeadlinePassed { deadline_id, .. } => deadline_id,
-        other => panic!("{other:?}"),
-    }
+    let EventBody::DeadlinePassed { deadline_id, .. } = &mut event.body else {
+        unreachable!("the event of a firing is a deadline that passed")
+    };
+    deadline_id
 }
 
 #[tokio::test]
