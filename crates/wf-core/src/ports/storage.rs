@@ -27,7 +27,8 @@ use super::{
 /// - **S7** tenants never see each other;
 /// - **S8** pages are stable and complete while others write;
 /// - **S9** an unknown outcome is `Ambiguous`, never `Unavailable`; the ledger row resolves it;
-/// - **S10** a claimed outbox stream or deadline reappears after its lease, and a late holder's settle is refused;
+/// - **S10** a claimed outbox stream or deadline reappears after its lease, a late holder's settle is refused, and no
+///   deadline overtakes an earlier one of its workflow that is under lease;
 /// - **S11** events of one workflow are gapless and immutable;
 /// - **S12** a record too large for any backend is `TooLarge`, nothing written;
 /// - **S13** dropping the future of a call at any await leaves all of the commit or none;
