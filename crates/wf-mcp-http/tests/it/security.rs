@@ -24,6 +24,7 @@ fn every_test_that_the_table_names_is_there() {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let mut found = Vec::new();
     for folder in [
+        "crates/wf-core/src",
         "crates/wf-mcp-http/src",
         "crates/wf-mcp-http/tests",
         "crates/wf-cli/src",
