@@ -6,6 +6,8 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use serde_json::Value;
+use wf_core::errors::ErrorCode;
 use wf_core::ports::{ReadError, SettleError};
 
 /// The exit code of a command.
@@ -59,6 +61,15 @@ impl Failure {
     /// A failure with this exit code.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into(), details: Vec::new(), help: None, cause: None }
+    }
+
+    /// The engine refused a call, with this result; `otherwise` is said when the result has no message.
+    pub(crate) fn refused(code: ErrorCode, result: &Value, otherwise: &str) -> Self {
+        let exit =
+            if code == ErrorCode::BackendUnavailable { Exit::Unavailable } else { Exit::Failed };
+        let message = result.pointer("/error/message").and_then(Value::as_str);
+        let message = one_line(message.unwrap_or(otherwise));
+        Self::new(exit, format!("{}: {message}", code.as_str()))
     }
 
     /// Exit code 1.

@@ -9,7 +9,7 @@ use wf_core::ports::{LoadQuery, StorageBackendPort};
 use crate::ambient;
 use crate::compose::{self, Backend};
 use crate::config::{Config, ConfigArgs};
-use crate::exit::{Exit, Failure, one_line};
+use crate::exit::Failure;
 use crate::output::Output;
 
 /// Acknowledge a block, so that nobody else is told
@@ -85,16 +85,7 @@ async fn acknowledge(
             "Block {block_id} of workflow {} is acknowledged. Nobody else is told of it.",
             args.workflow
         )),
-        Some(code) => {
-            let exit = if code == wf_core::errors::ErrorCode::BackendUnavailable {
-                Exit::Unavailable
-            } else {
-                Exit::Failed
-            };
-            let message = reply.body.pointer("/error/message").and_then(Value::as_str);
-            let message = one_line(message.unwrap_or("the acknowledgement was refused"));
-            Err(Failure::new(exit, format!("{}: {message}", code.as_str())))
-        }
+        Some(code) => Err(Failure::refused(code, &reply.body, "the acknowledgement was refused")),
     }
 }
 

@@ -3,7 +3,6 @@
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use wf_core::engine::{Call, CallMeta, Engine, Request};
-use wf_core::errors::ErrorCode;
 use wf_core::locks::LockRow;
 use wf_core::models::{AssetId, Principal, TenantId};
 use wf_core::policy::DomainPolicyPort as _;
@@ -12,7 +11,7 @@ use wf_core::ports::{LoadQuery, StorageBackendPort};
 use crate::ambient;
 use crate::compose::{self, Backend};
 use crate::config::{Config, ConfigArgs};
-use crate::exit::{Exit, Failure, one_line};
+use crate::exit::Failure;
 use crate::output::Output;
 use crate::procedures;
 
@@ -152,15 +151,8 @@ async fn release(
             "{} is free. Workflow {} no longer holds it.",
             row.asset_id, holder.workflow_id
         )),
-        Some(code) => Err(refused(code, &reply.body)),
+        Some(code) => Err(Failure::refused(code, &reply.body, "the release was refused")),
     }
-}
-
-fn refused(code: ErrorCode, body: &Value) -> Failure {
-    let exit = if code == ErrorCode::BackendUnavailable { Exit::Unavailable } else { Exit::Failed };
-    let message =
-        body.pointer("/error/message").and_then(Value::as_str).unwrap_or("the release was refused");
-    Failure::new(exit, format!("{}: {}", code.as_str(), one_line(message)))
 }
 
 /// The lock row of the asset: as written, or as one of the procedures understands it.
