@@ -189,13 +189,13 @@ fn configuration_mutants() -> Vec<Mutant> {
             "ban-names",
             "a ban that was dropped",
             "deny.toml",
-            "{ crate = \"aws-config\",",
+            "{ crate = \"aws-sdk-s3\",",
             "{ crate = \"rusqlite\",",
         ),
         edit("ban-names", "a requirement that bans one exact version", "deny.toml", "h2:<", "h2@<"),
         Mutant::new("ban-names", "no deny.toml", |workspace| workspace.tree.remove("deny.toml")),
         Mutant::new("ban-names", "a crate that came into the graph", |workspace| {
-            add_edge(&mut workspace.metadata, "wf-backend-aws", "aws-config", Kind::Normal, false)
+            add_edge(&mut workspace.metadata, "wf-backend-aws", "aws-sdk-s3", Kind::Normal, false)
         }),
         Mutant::new("serde-json-features", "a crate turns raw_value on", |workspace| {
             turn_on(&mut workspace.metadata, "raw_value")
