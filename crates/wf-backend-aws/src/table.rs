@@ -1,6 +1,6 @@
 //! The table itself: its keys, indexes and TTL attribute, creating it, and whether one that is there has that shape.
 //!
-//! `wf-cli aws template` says the same as CloudFormation; [`Shape`] is what both are made of.
+//! `wf-cli aws template` says the same as CloudFormation (`template`); both are made of [`SHAPE`].
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::operation::describe_table::DescribeTableOutput;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, GlobalSecondaryIndex, IndexStatus, KeySchemaElement, KeyType,
     Projection, ProjectionType, ScalarAttributeType, TableDescription, TableStatus,
-    TimeToLiveSpecification,
+    TimeToLiveDescription, TimeToLiveSpecification, TimeToLiveStatus,
 };
 use tokio::time::Instant;
 use wf_core::ports::OpenError;
@@ -31,6 +31,14 @@ pub struct Shape {
     pub ttl: &'static str,
 }
 
+impl Shape {
+    /// The attributes that are in keys, all texts, each once.
+    pub(crate) fn attributes(&self) -> Vec<&'static str> {
+        let of_indexes = self.indexes.iter().flat_map(|(_, pk, sk)| [*pk, *sk]);
+        [self.key.0, self.key.1].into_iter().chain(of_indexes).collect()
+    }
+}
+
 /// The shape that this build writes.
 pub const SHAPE: Shape = Shape {
     key: (PK, SK),
@@ -41,93 +49,126 @@ pub const SHAPE: Shape = Shape {
 /// How long a new table may take to become active.
 const ACTIVE_TIMEOUT: Duration = Duration::from_secs(180);
 
+/// How long between two looks at a table that is being made.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How long one request about the table may take at least, in milliseconds: making one is slower than using it.
+const REQUEST_MS: u64 = 10_000;
+
 /// What creating a table did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Created {
-    /// There was none.
-    New,
-    /// It was there, in the right shape.
-    Existing,
+pub struct Created {
+    /// There was no table.
+    pub table: bool,
+    /// The collection of expired items was off.
+    pub ttl: bool,
 }
 
-/// Creates the table with on-demand capacity and waits until it and its indexes are active. For development: a table for
-/// production is made from the template, which also sets backups, encryption and protection against deletion.
+/// Creates the table with on-demand capacity where there is none, waits until it and its indexes are active, and switches
+/// TTL on. Whatever it was interrupted at, it does the rest when it is run again. `progress` is told what is waited for.
+///
+/// For development: a table for production is made from the template, which also sets backups, encryption and protection
+/// against deletion.
 ///
 /// # Errors
-/// [`OpenError`]: when a table of this name has another shape, or when it is not active in time.
-pub async fn create(config: &AwsConfig) -> Result<Created, OpenError> {
-    let client = client::connect(config).await;
-    let request = client
-        .create_table()
-        .table_name(&config.table)
-        .billing_mode(BillingMode::PayPerRequest)
-        .set_attribute_definitions(Some(attributes().map_err(|error| refused(&error))?))
-        .set_key_schema(Some(keys(PK, SK).map_err(|error| refused(&error))?))
-        .set_global_secondary_indexes(Some(vec![
-            index(BY_STATE).map_err(|error| refused(&error))?,
-            index(BY_ID).map_err(|error| refused(&error))?,
-        ]));
-    let created = match request.send().await {
-        Ok(_) => Created::New,
-        Err(error) if error.code() == Some("ResourceInUseException") => Created::Existing,
-        Err(error) => return Err(failed(error)),
-    };
+/// [`OpenError`]: when a table of this name has another shape (it stays as it is), when it is not active in time, or when
+/// DynamoDB refuses.
+pub async fn create(
+    config: &AwsConfig,
+    progress: &mut (dyn FnMut(&str) + Send),
+) -> Result<Created, OpenError> {
+    let mut config = config.clone();
+    config.attempt_timeout_ms = config.attempt_timeout_ms.max(REQUEST_MS);
+    let client = client::connect(&config).await;
     let deadline = Instant::now() + ACTIVE_TIMEOUT;
+    let mut table = false;
     loop {
         let answer = client.describe_table().table_name(&config.table).send().await;
         match answer {
-            Ok(answer) if is_active(&answer) => {
-                let wrong = differences(answer.table());
-                if let Some(first) = wrong.first() {
-                    let message = format!("the table {} is not ours: {first}", config.table);
-                    return Err(OpenError::Refused { message });
+            Ok(answer) => {
+                if let Some(first) = differences(answer.table()).first() {
+                    return Err(not_ours(&config, first));
                 }
-                break;
+                if is_active(&answer) {
+                    break;
+                }
+                progress("the table is not active yet");
             }
-            Ok(_) => {}
-            // A new table may not be seen yet.
-            Err(error) if Kind::of(&error) == Kind::NoTable => {}
+            // A table that was just made may not be seen yet; then making it again is refused, and harmless.
+            Err(error) if Kind::of(&error) == Kind::NoTable => {
+                progress("making the table");
+                table |= make(&client, &config.table).await?;
+            }
+            Err(error) if Kind::of(&error).may_pass() => progress("DynamoDB does not answer"),
             Err(error) => return Err(failed(error)),
         }
         if Instant::now() >= deadline {
             let message = format!("the table {} is not active after three minutes", config.table);
             return Err(OpenError::Refused { message });
         }
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        tokio::time::sleep(LOOK_EVERY).await;
     }
-    if created == Created::New {
-        let ttl = TimeToLiveSpecification::builder().attribute_name(SHAPE.ttl).enabled(true);
-        let ttl = ttl.build().map_err(|error| refused(&error))?;
-        let request = client.update_time_to_live().table_name(&config.table);
-        request.time_to_live_specification(ttl).send().await.map_err(failed)?;
-    }
-    Ok(created)
+    progress("switching TTL on");
+    Ok(Created { table, ttl: switch_ttl_on(&client, &config).await? })
 }
 
-/// What differs between the table and [`SHAPE`]; nothing when it can be used. For `doctor`.
-///
-/// # Errors
-/// [`OpenError`] when the table cannot be looked at.
-pub async fn examine(config: &AwsConfig) -> Result<Vec<String>, OpenError> {
-    let client = client::connect(config).await;
-    let mut wrong = shape_of(&client, &config.table).await?;
-    let ttl = client.describe_time_to_live().table_name(&config.table).send().await;
-    let ttl = ttl.map_err(failed)?;
-    let ttl = ttl.time_to_live_description().and_then(|ttl| ttl.attribute_name());
-    if ttl != Some(SHAPE.ttl) {
-        wrong.push(format!("TTL is not on the attribute {}", SHAPE.ttl));
+fn not_ours(config: &AwsConfig, why: &str) -> OpenError {
+    let message = format!("the table {} is not ours: {why}", config.table);
+    OpenError::Refused { message }
+}
+
+/// Asks for the table; whether that made it, or may have.
+async fn make(client: &Client, table: &str) -> Result<bool, OpenError> {
+    let request = client
+        .create_table()
+        .table_name(table)
+        .billing_mode(BillingMode::PayPerRequest)
+        .set_attribute_definitions(Some(attributes().map_err(|error| refused(&error))?))
+        .set_key_schema(Some(keys(SHAPE.key.0, SHAPE.key.1).map_err(|error| refused(&error))?))
+        .set_global_secondary_indexes(Some(indexes().map_err(|error| refused(&error))?));
+    match request.send().await {
+        Ok(_) => Ok(true),
+        Err(error) if error.code() == Some("ResourceInUseException") => Ok(false),
+        Err(error) if Kind::of(&error).may_pass() => Ok(Kind::of(&error) == Kind::Unknown),
+        Err(error) => Err(failed(error)),
     }
-    Ok(wrong)
+}
+
+/// Switches TTL on unless it is; whether it was off.
+async fn switch_ttl_on(client: &Client, config: &AwsConfig) -> Result<bool, OpenError> {
+    let answer = client.describe_time_to_live().table_name(&config.table).send().await;
+    let answer = answer.map_err(failed)?;
+    let is_on = |ttl: &&TimeToLiveDescription| match ttl.time_to_live_status() {
+        Some(TimeToLiveStatus::Enabled | TimeToLiveStatus::Enabling) => true,
+        Some(_) | None => false,
+    };
+    let found = answer.time_to_live_description().filter(is_on);
+    match found.map(|ttl| ttl.attribute_name().unwrap_or_default()) {
+        Some(name) if name == SHAPE.ttl => return Ok(false),
+        Some(other) => {
+            return Err(not_ours(config, &format!("its TTL is on the attribute {other}")));
+        }
+        None => {}
+    }
+    let ttl = TimeToLiveSpecification::builder().attribute_name(SHAPE.ttl).enabled(true);
+    let ttl = ttl.build().map_err(|error| refused(&error))?;
+    let request = client.update_time_to_live().table_name(&config.table);
+    request.time_to_live_specification(ttl).send().await.map_err(failed)?;
+    Ok(true)
 }
 
 /// What differs in keys, indexes and status.
 pub(crate) async fn shape_of(client: &Client, table: &str) -> Result<Vec<String>, OpenError> {
     let answer = client.describe_table().table_name(table).send().await.map_err(failed)?;
+    Ok(wrong_with(&answer))
+}
+
+/// What differs in keys, indexes and status of a table that was described.
+pub(crate) fn wrong_with(answer: &DescribeTableOutput) -> Vec<String> {
     let mut wrong = differences(answer.table());
-    if !is_active(&answer) {
+    if !is_active(answer) {
         wrong.push("the table or one of its indexes is not active".to_owned());
     }
-    Ok(wrong)
+    wrong
 }
 
 fn failed<E>(error: aws_sdk_dynamodb::error::SdkError<E>) -> OpenError
@@ -151,20 +192,22 @@ fn keys(pk: &str, sk: &str) -> Built<Vec<KeySchemaElement>> {
 }
 
 fn attributes() -> Built<Vec<AttributeDefinition>> {
-    let names = [PK, SK, BY_STATE.pk, BY_STATE.sk, BY_ID.pk, BY_ID.sk];
-    let text = |name: &&str| {
+    let text = |name: &&'static str| {
         let attribute = AttributeDefinition::builder().attribute_name(*name);
         attribute.attribute_type(ScalarAttributeType::S).build()
     };
-    names.iter().map(text).collect()
+    SHAPE.attributes().iter().map(text).collect()
 }
 
-fn index(index: crate::keys::Index) -> Built<GlobalSecondaryIndex> {
-    GlobalSecondaryIndex::builder()
-        .index_name(index.name)
-        .set_key_schema(Some(keys(index.pk, index.sk)?))
-        .projection(Projection::builder().projection_type(ProjectionType::KeysOnly).build())
-        .build()
+fn indexes() -> Built<Vec<GlobalSecondaryIndex>> {
+    let index = |(name, pk, sk): (&str, &str, &str)| {
+        GlobalSecondaryIndex::builder()
+            .index_name(name)
+            .set_key_schema(Some(keys(pk, sk)?))
+            .projection(Projection::builder().projection_type(ProjectionType::KeysOnly).build())
+            .build()
+    };
+    SHAPE.indexes.into_iter().map(index).collect()
 }
 
 fn is_active(answer: &DescribeTableOutput) -> bool {

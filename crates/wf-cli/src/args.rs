@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::cmd::ack::AckArgs;
+use crate::cmd::aws::AwsArgs;
 use crate::cmd::call::CallArgs;
 use crate::cmd::completions::{CompletionsArgs, ManArgs};
 use crate::cmd::doctor::DoctorArgs;
@@ -53,6 +54,7 @@ pub(crate) enum Command {
     Restore(RestoreArgs),
     Restored(RestoredArgs),
     Doctor(DoctorArgs),
+    Aws(AwsArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

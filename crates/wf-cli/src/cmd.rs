@@ -1,6 +1,7 @@
 //! The commands, one file each. Each has its arguments and a `run`; nothing else knows how it works.
 
 pub(crate) mod ack;
+pub(crate) mod aws;
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod doctor;
@@ -40,6 +41,7 @@ pub(crate) async fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Restore(args) => store::restore(args, config, output).await,
         Command::Restored(RestoredArgs {}) => store::restored(config, output).await,
         Command::Doctor(args) => doctor::run(args, config, output).await,
+        Command::Aws(args) => aws::run(args, config, output).await,
         Command::Completions(args) => completions::completions(args, Cli::command(), output),
         Command::Man(args) => completions::man(args, Cli::command(), output),
     }

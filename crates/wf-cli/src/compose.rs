@@ -1,14 +1,20 @@
-//! The composition root: the only file that names a concrete backend.
+//! The composition root: the only place that names a concrete backend.
 //!
-//! Commands ask it for a store behind its port, or for an engine over that store.
+//! Commands ask it for a store behind its port, or for an engine over that store. `local` has what only a file can do,
+//! `aws` the store in a DynamoDB table, `without_aws` its double in builds that lack it.
 
-use std::path::Path;
+#[cfg(feature = "aws")]
+pub(crate) mod aws;
+pub(crate) mod local;
+#[cfg(not(feature = "aws"))]
+mod without_aws;
+
+#[cfg(not(feature = "aws"))]
+pub(crate) use without_aws as aws;
+
 use std::sync::Arc;
 
-use wf_backend_local::{
-    BackupError, LocalConfig, LocalStore, MigrateReport, RestoreError, RestoreReport,
-};
-use wf_core::engine::verify::{VerifyReport, verify};
+use wf_backend_local::LocalStore;
 use wf_core::engine::{Engine, EngineError, EngineParts, Policies, Settings};
 use wf_core::ports::{
     DefinitionError, NotificationPort, OpenError, OrchestratorPort, ReadError, StorageBackendPort,
@@ -17,6 +23,7 @@ use wf_procedure::Compiler;
 
 use crate::ambient::{OsIds, SystemClock};
 use crate::config::Config;
+use crate::config::backend::BackendConfig;
 use crate::exit::{Exit, Failure};
 use crate::orchestrator::LocalOrchestrator;
 use crate::procedures::Loaded;
@@ -24,8 +31,11 @@ use crate::sink::Router;
 
 /// An open store, and what only an operator asks of it.
 #[derive(Debug, Clone)]
-pub(crate) struct Backend {
-    local: LocalStore,
+pub(crate) enum Backend {
+    /// In a file.
+    Local(LocalStore),
+    /// In a DynamoDB table.
+    Aws(aws::TableStore),
 }
 
 /// How a store was found.
@@ -42,26 +52,26 @@ pub(crate) struct Found {
 impl Backend {
     /// The store behind its port.
     pub(crate) fn store(&self) -> Arc<dyn StorageBackendPort> {
-        Arc::new(self.local.clone())
+        match self {
+            Self::Local(store) => Arc::new(store.clone()),
+            Self::Aws(table) => table.port(),
+        }
     }
 
-    /// Where it is; absolute.
-    pub(crate) fn path(&self) -> &Path {
-        &self.local.config().path
-    }
-
-    /// Whether commits can be taken now, as far as the store knows itself.
+    /// Whether commits can be taken now, as far as the store knows itself: a table knows when it is asked.
     pub(crate) fn is_healthy(&self) -> bool {
-        self.local.is_healthy()
+        match self {
+            Self::Local(store) => store.is_healthy(),
+            Self::Aws(_) => true,
+        }
     }
 
-    /// Writes a consistent copy to `file`, which must not exist; its size in bytes.
-    ///
-    /// # Errors
-    /// As the store says.
-    pub(crate) async fn backup(&self, file: &Path) -> Result<u64, Failure> {
-        let made = self.local.backup(file).await.map_err(cannot_copy)?;
-        Ok(made.bytes)
+    /// Puts what the store counts itself into the metrics registry; a file does so as it happens.
+    pub(crate) fn tell_usage(&self) {
+        match self {
+            Self::Local(_) => {}
+            Self::Aws(table) => table.tell_usage(),
+        }
     }
 
     /// Rows that belong to nothing, and columns that differ from states, one line each; see the backend.
@@ -69,30 +79,34 @@ impl Backend {
     /// # Errors
     /// When the store does not answer.
     pub(crate) async fn strays(&self) -> Result<Vec<String>, ReadError> {
-        self.local.strays().await
+        match self {
+            Self::Local(store) => store.strays().await,
+            // Not looked for: the items of a commit are one transaction of DynamoDB.
+            Self::Aws(_) => Ok(Vec::new()),
+        }
     }
 
-    /// Finishes what was accepted and closes the files.
+    /// Finishes what was accepted and closes the files. Nothing of a table is open: its calls are over when they return.
     pub(crate) async fn close(self) {
-        self.local.close().await;
+        match self {
+            Self::Local(store) => store.close().await,
+            Self::Aws(_) => {}
+        }
     }
 }
 
-fn local(config: &Config) -> LocalConfig {
-    LocalConfig::new(&config.database)
-}
-
-/// Opens the store, making it when it is not there.
+/// Opens the store, making it when it is not there; a table must be there.
 ///
 /// # Errors
 /// As the store says, with the matching exit code.
 pub(crate) async fn open(config: &Config) -> Result<Found, Failure> {
-    let opened = LocalStore::open(local(config)).await.map_err(cannot_open)?;
-    Ok(Found {
-        backend: Backend { local: opened.store },
-        created: opened.created,
-        migrated_from: opened.migrated_from,
-    })
+    match &config.backend {
+        BackendConfig::Local { path } => local::open(path).await,
+        BackendConfig::Aws(table) => {
+            let (store, created) = aws::open(table).await?;
+            Ok(Found { backend: Backend::Aws(store), created, migrated_from: None })
+        }
+    }
 }
 
 /// Opens a store that must be there already.
@@ -100,12 +114,14 @@ pub(crate) async fn open(config: &Config) -> Result<Found, Failure> {
 /// # Errors
 /// As the store says, with the matching exit code.
 pub(crate) async fn open_existing(config: &Config) -> Result<Backend, Failure> {
-    let local = LocalStore::open_existing(local(config)).await.map_err(cannot_open)?;
-    Ok(Backend { local })
+    match &config.backend {
+        BackendConfig::Local { path } => local::open_existing(path).await.map(Backend::Local),
+        BackendConfig::Aws(table) => aws::open_existing(table).await.map(Backend::Aws),
+    }
 }
 
-/// What is wrong with a store that does not open.
-pub(crate) fn cannot_open(error: OpenError) -> Failure {
+/// What is wrong with a store that does not open; `damaged` is what to do about damage.
+fn cannot_open(error: OpenError, damaged: &str) -> Failure {
     match error {
         OpenError::NewerSchema { .. } | OpenError::Refused { .. } => {
             Failure::failed(error.to_string())
@@ -113,8 +129,7 @@ pub(crate) fn cannot_open(error: OpenError) -> Failure {
         OpenError::Unavailable { source } => {
             Failure::unavailable("the store cannot be opened").because(source)
         }
-        OpenError::Corrupt { .. } => Failure::new(Exit::Damage, error.to_string())
-            .help("keep a copy of the file, and restore a backup with `wf-cli restore FILE`"),
+        OpenError::Corrupt { .. } => Failure::new(Exit::Damage, error.to_string()).help(damaged),
     }
 }
 
@@ -204,73 +219,4 @@ pub(crate) fn cannot_serve(error: EngineError, loaded: &Loaded) -> Failure {
                 .because(source)
         }
     }
-}
-
-fn cannot_copy(error: BackupError) -> Failure {
-    match error {
-        BackupError::Exists { .. } => Failure::failed(error.to_string()),
-        BackupError::Target { .. } => Failure::failed("the backup was not written").because(error),
-        BackupError::Copy(_) => Failure::unavailable("the backup was not written").because(error),
-    }
-}
-
-/// Brings the store to the schema of this build, making it when it is not there.
-///
-/// # Errors
-/// As the store says.
-pub(crate) async fn migrate(config: &Config) -> Result<MigrateReport, Failure> {
-    wf_backend_local::migrate(local(config)).await.map_err(cannot_open)
-}
-
-/// Puts a backup in the place of the database; what was there stays beside it.
-///
-/// # Errors
-/// As the store says; a server that has the database is one reason.
-pub(crate) async fn restore(from: &Path, config: &Config) -> Result<RestoreReport, Failure> {
-    wf_backend_local::restore(from, &local(config)).await.map_err(|error| match error {
-        RestoreError::NotABackup { .. } => Failure::failed(error.to_string()),
-        RestoreError::Damaged { .. } => Failure::new(Exit::Damage, error.to_string()),
-        RestoreError::Place(error) => cannot_open(error),
-        RestoreError::Copy(_) | RestoreError::Move { .. } => {
-            Failure::failed("nothing was restored, the database is as it was").because(error)
-        }
-    })
-}
-
-/// Gives a recovered database a new store id and new fences; the new id.
-///
-/// # Errors
-/// As the store says; a server that has the database is one reason.
-pub(crate) async fn restamp(config: &Config) -> Result<String, Failure> {
-    wf_backend_local::restamp(local(config)).await.map_err(cannot_open)
-}
-
-/// What an examination found.
-#[derive(Debug)]
-pub(crate) struct Examined {
-    /// Size of the database file, in bytes.
-    pub(crate) bytes: u64,
-    /// Size of the write-ahead log, in bytes.
-    pub(crate) wal_bytes: u64,
-    /// What was read and recomputed, if it was.
-    pub(crate) report: Option<VerifyReport>,
-}
-
-/// Opens a database that is there, as commands do, reads all of it unless `quick`, and changes nothing.
-///
-/// # Errors
-/// When it does not open or cannot be read.
-pub(crate) async fn examine(
-    config: &Config,
-    quick: bool,
-    progress: &mut (dyn FnMut(u64) + Send),
-) -> Result<Examined, Failure> {
-    let size = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
-    let backend = open_existing(config).await?;
-    let local = backend.local.config();
-    let (bytes, wal_bytes) = (size(&local.path), size(&local.wal_path()));
-    let report =
-        if quick { None } else { Some(verify(backend.store().as_ref(), None, progress).await) };
-    backend.close().await;
-    Ok(Examined { bytes, wal_bytes, report: report.transpose()? })
 }

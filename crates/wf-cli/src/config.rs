@@ -1,9 +1,10 @@
 //! Configuration: defaults, then `--config FILE`, then `WF_…` variables, then flags; the later wins.
 //!
 //! Reading order: [`keys`] (the table), [`value`] (kinds), [`layers`] (reading and merging), [`check`] (what this
-//! build does) with [`auth`] and [`routes`], [`show`] (`--print-config`).
+//! build does) with [`auth`], [`backend`] and [`routes`], [`show`] (`--print-config`).
 
 pub(crate) mod auth;
+pub(crate) mod backend;
 pub(crate) mod check;
 pub(crate) mod keys;
 pub(crate) mod layers;
@@ -22,6 +23,7 @@ use wf_core::models::Locale;
 
 use crate::exit::Failure;
 use auth::AuthConfig;
+use backend::BackendConfig;
 use layers::{Layers, Sources};
 use routes::RouteConfig;
 
@@ -59,8 +61,10 @@ pub(crate) struct Config {
     pub(crate) server: ServerConfig,
     /// Who is let in.
     pub(crate) auth: AuthConfig,
-    /// The database file.
-    pub(crate) database: PathBuf,
+    /// Where the state is.
+    pub(crate) backend: BackendConfig,
+    /// The folder of the configuration file; empty, which is the current folder, without one.
+    pub(crate) folder: PathBuf,
     /// The folder of procedures; the built-in ones when absent.
     pub(crate) procedures: Option<PathBuf>,
     /// How long a ledger row outlives its completed workflow.
@@ -165,6 +169,9 @@ pub(crate) fn accept(layers: &Layers) -> Result<Config, Failure> {
             .details(layers.problems.clone())
             .help("docs/configuration.md lists every key"));
     }
+    if let Some(problem) = backend::left_out(layers, cfg!(feature = "aws")) {
+        return Err(Failure::usage(problem).help(backend::HOW_TO_GET_AWS));
+    }
     let later = check::unsupported(layers);
     if !later.is_empty() {
         return Err(Failure::usage("the configuration asks for what this build cannot do")
@@ -175,7 +182,7 @@ pub(crate) fn accept(layers: &Layers) -> Result<Config, Failure> {
     if !wrong.is_empty() {
         return Err(Failure::usage("the configuration contradicts itself")
             .details(wrong)
-            .help("docs/authentication.md shows whole configurations"));
+            .help("docs/configuration.md lists every key, docs/authentication.md shows whole configurations"));
     }
     Ok(check::typed(layers))
 }

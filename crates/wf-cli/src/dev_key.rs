@@ -1,4 +1,4 @@
-//! The key of `--auth dev`, in a file beside the database. `gate` and `cmd::token` use the same one.
+//! The key of `--auth dev`, in a file beside the database, or beside the configuration where the state is in no file. `gate` and `cmd::token` use the same one.
 
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -9,13 +9,17 @@ use wf_mcp_http::auth::DevKey;
 
 use crate::ambient::OsIds;
 use crate::config::Config;
+use crate::config::backend::BackendConfig;
 use crate::exit::Failure;
 
 /// The name of the file.
 const FILE: &str = "checkpoint-dev-key.json";
 
 fn path(config: &Config) -> PathBuf {
-    config.database.with_file_name(FILE)
+    match &config.backend {
+        BackendConfig::Local { path } => path.with_file_name(FILE),
+        BackendConfig::Aws(_) => config.folder.join(FILE),
+    }
 }
 
 /// Reads the key, or makes it when it is not there.

@@ -117,13 +117,22 @@ impl Output {
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }
 
-    /// A bar for long work; invisible unless stderr is a terminal.
+    /// A bar for long work, with how much of it is done; invisible unless stderr is a terminal.
     pub(crate) fn progress(self, what: &'static str) -> ProgressBar {
+        self.bar(what, "{spinner} {msg}  {human_pos}  {elapsed}")
+    }
+
+    /// A bar for waiting; invisible unless stderr is a terminal.
+    pub(crate) fn waiting(self, what: &'static str) -> ProgressBar {
+        self.bar(what, "{spinner} {msg}  {elapsed}")
+    }
+
+    fn bar(self, what: &'static str, template: &str) -> ProgressBar {
         if !self.bars {
             return ProgressBar::hidden();
         }
         let bar = ProgressBar::new_spinner().with_message(what);
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}  {human_pos}  {elapsed}") {
+        if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(120));

@@ -109,6 +109,18 @@ fn describe() {
     metrics::describe_gauge!("checkpoint_commit_queue_depth", "Writes that wait for the writer");
     metrics::describe_gauge!("checkpoint_wal_bytes", "Size of the write-ahead log, in bytes");
     metrics::describe_counter!(
+        "checkpoint_dynamodb_requests_total",
+        "Requests to DynamoDB, repeats included, by operation"
+    );
+    metrics::describe_gauge!(
+        "checkpoint_dynamodb_read_units",
+        "Read capacity units that this process consumed"
+    );
+    metrics::describe_gauge!(
+        "checkpoint_dynamodb_write_units",
+        "Write capacity units that this process consumed"
+    );
+    metrics::describe_counter!(
         "checkpoint_notifications_delivered_total",
         "Messages delivered, by sink"
     );
@@ -119,6 +131,22 @@ fn describe() {
     metrics::describe_counter!(
         "checkpoint_notifications_given_up_total",
         "Messages that were given up"
+    );
+    metrics::describe_counter!(
+        "checkpoint_notifications_damaged_total",
+        "Messages, or streams of them, that cannot be read and were put aside"
+    );
+    metrics::describe_gauge!(
+        "checkpoint_notifications_pending",
+        "Messages to be delivered, counted up to 10,000 every 15 seconds"
+    );
+    metrics::describe_gauge!(
+        "checkpoint_notifications_dead",
+        "Messages that were given up and are kept, counted up to 10,000 every 15 seconds"
+    );
+    metrics::describe_gauge!(
+        "checkpoint_notifications_oldest_pending_seconds",
+        "Age of the oldest message to be delivered, in seconds; 0 when none is"
     );
     metrics::describe_counter!(
         "checkpoint_background_panics_total",

@@ -52,7 +52,7 @@ pub(crate) fn config(table: &str, wire: &Wire) -> AwsConfig {
 /// A new table whose rows stay: by the clock of most tests they expired long ago, and the emulator collects them at any
 /// moment, as DynamoDB may.
 async fn create(config: &AwsConfig) -> Result<(), OpenError> {
-    table::create(config).await?;
+    table::create(config, &mut |_| {}).await?;
     let off = TimeToLiveSpecification::builder().attribute_name(table::SHAPE.ttl).enabled(false);
     let request = foreign().update_time_to_live().table_name(&config.table);
     let request = request.time_to_live_specification(off.build().expect("a setting"));

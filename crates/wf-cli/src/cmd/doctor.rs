@@ -7,10 +7,11 @@ mod disk;
 
 use std::fmt;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
-use wf_core::engine::verify::VerifyReport;
+use wf_core::engine::verify::{VerifyReport, verify};
 use wf_core::models::Timestamp;
 use wf_core::policy::DomainPolicyPort as _;
 use wf_core::ports::ClockPort as _;
@@ -18,6 +19,7 @@ use wf_procedure::LoadError;
 
 use crate::ambient::SystemClock;
 use crate::compose;
+use crate::config::backend::{AwsTable, BackendConfig};
 use crate::config::{self, Config, ConfigArgs, check};
 use crate::exit::{Exit, Failure, one_line};
 use crate::output::{Output, Tone};
@@ -103,7 +105,7 @@ pub(crate) async fn run(
                 .advise("set auth.mode = \"jwt\", or listen on a loopback address"),
         );
     }
-    let (found, damaged) = database(&accepted, args.quick, output).await;
+    let (found, damaged) = state(&accepted, args.quick, output).await;
     checks.extend(found);
     checks.extend(definitions(&accepted));
     checks.extend(auth::checks(&accepted).await);
@@ -154,9 +156,45 @@ fn print(checks: &[Check], output: Output) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Looks at where the state is; also whether it is damaged.
+async fn state(config: &Config, quick: bool, output: Output) -> (Vec<Check>, bool) {
+    match &config.backend {
+        BackendConfig::Local { path } => database(path, quick, output).await,
+        BackendConfig::Aws(table) => in_table(config, table, quick, output).await,
+    }
+}
+
+/// Looks at the store in a table.
+async fn in_table(
+    config: &Config,
+    table: &AwsTable,
+    quick: bool,
+    output: Output,
+) -> (Vec<Check>, bool) {
+    let examined = async {
+        let backend = compose::open_existing(config).await?;
+        let bar = output.progress("workflows read");
+        let mut progress = |workflows| bar.set_position(workflows);
+        let report = if quick {
+            None
+        } else {
+            Some(verify(backend.store().as_ref(), None, &mut progress).await?)
+        };
+        bar.finish_and_clear();
+        Ok::<_, Failure>(report)
+    };
+    match examined.await {
+        Ok(report) => {
+            let checks = vec![Check::ok("database", table), integrity(report.as_ref())];
+            (checks, report.is_some_and(|report| !report.findings.is_empty()))
+        }
+        Err(failure) => (vec![unusable(&failure)], failure.exit() == Exit::Damage),
+    }
+}
+
 /// Looks at the database and its folder; also whether it is damaged.
-async fn database(config: &Config, quick: bool, output: Output) -> (Vec<Check>, bool) {
-    let path = std::path::absolute(&config.database).unwrap_or_else(|_| config.database.clone());
+async fn database(path: &Path, quick: bool, output: Output) -> (Vec<Check>, bool) {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut checks = disk::checks(&path);
     // An empty file is what `serve` takes for a new one, too.
     let new =
@@ -168,7 +206,7 @@ async fn database(config: &Config, quick: bool, output: Output) -> (Vec<Check>, 
     }
     let bar = output.progress("workflows read");
     let mut progress = |workflows| bar.set_position(workflows);
-    let found = compose::examine(config, quick, &mut progress).await;
+    let found = compose::local::examine(&path, quick, &mut progress).await;
     bar.finish_and_clear();
     match found {
         Ok(found) => {

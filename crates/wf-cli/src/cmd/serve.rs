@@ -3,6 +3,7 @@
 //! Neighbours: `crate::gate` (who is let in), `certificate` (TLS), `files` (how many may be open), `signals`
 //! (who asks to end or to reload), `work` (dispatch, sweep, upkeep), `probes` (what `/readyz` and `/metrics` say).
 
+mod backlog;
 pub(crate) mod certificate;
 mod dispatch;
 mod files;
@@ -23,6 +24,7 @@ use wf_mcp_http::{HttpConfig, ServeError, Server};
 use crate::ambient::OsIds;
 use crate::compose::{self, Found, Serving};
 use crate::config::auth::AuthMode;
+use crate::config::backend::BackendConfig;
 use crate::config::{self, Config, ConfigArgs, check, show};
 use crate::exit::Failure;
 use crate::gate;
@@ -204,6 +206,17 @@ fn cannot_listen(error: ServeError) -> Failure {
     }
 }
 
+/// Where the state is: the kind of backend, and the absolute path of a file or the name of a table.
+fn place(config: &Config) -> (&'static str, String) {
+    match &config.backend {
+        BackendConfig::Local { path } => {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            ("local", path.display().to_string())
+        }
+        BackendConfig::Aws(table) => ("aws", table.to_string()),
+    }
+}
+
 /// Says what is served and where its state is. Once this is printed, the server answers.
 fn announce(
     server: &Server,
@@ -222,7 +235,7 @@ fn announce(
         }
     };
     let admin = server.admin_addr();
-    let path = found.backend.path().display();
+    let (kind, place) = place(config);
     if output.is_json() {
         let procedures: Vec<_> = loaded
             .procedures
@@ -237,7 +250,8 @@ fn announce(
             "url": url,
             "auth": config.auth.mode.as_str(),
             "admin": admin.map(|address| address.to_string()),
-            "database": path.to_string(),
+            "backend": kind,
+            "database": place,
             "created": found.created,
             "migrated_from": found.migrated_from,
             "procedures": procedures,
@@ -251,7 +265,7 @@ fn announce(
     };
     let name = format!("Checkpoint {}", env!("CARGO_PKG_VERSION"));
     output.line(&output.paint(Tone::Strong, &name))?;
-    output.line(&format!("  database    {path}{state}"))?;
+    output.line(&format!("  database    {place}{state}"))?;
     output.line(&format!("  procedures  {} ({})", loaded.names(), loaded.origin))?;
     if let Some(admin) = admin {
         output.line(&format!("  operators   http://{admin}/readyz and /metrics"))?;

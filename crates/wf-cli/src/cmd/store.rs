@@ -1,12 +1,14 @@
-//! `wf-cli migrate`, `backup`, `restore` and `restored`: the life of the database file.
+//! `wf-cli migrate`, `backup`, `restore` and `restored`: the life of the database file. A DynamoDB table has another life;
+//! asked about one, each says what to do instead.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
 
-use crate::compose;
-use crate::config::ConfigArgs;
+use crate::compose::local;
+use crate::config::backend::BackendConfig;
+use crate::config::{Config, ConfigArgs};
 use crate::exit::Failure;
 use crate::output::Output;
 
@@ -54,9 +56,9 @@ pub(crate) struct RestoredArgs {}
 /// Runs `migrate`.
 pub(crate) async fn migrate(config: &ConfigArgs, output: Output) -> Result<(), Failure> {
     let config = config.load()?;
-    let path = absolute(&config.database)?;
+    let path = absolute(file(&config, "migrate", NO_MIGRATION)?)?;
     let bar = output.progress("migrating");
-    let done = compose::migrate(&config).await;
+    let done = local::migrate(&path).await;
     bar.finish_and_clear();
     let migrated = done?;
     let kept = migrated.backup.as_ref().map(|path| path.display().to_string());
@@ -89,22 +91,21 @@ pub(crate) async fn backup(
     config: &ConfigArgs,
     output: Output,
 ) -> Result<(), Failure> {
-    let file = absolute(&args.file)?;
-    let backend = compose::open_existing(&config.load()?).await?;
+    let config = config.load()?;
+    let source = absolute(file(&config, "backup", NO_BACKUP)?)?;
+    let copy = absolute(&args.file)?;
     let bar = output.progress("copying");
-    let done = backend.backup(&file).await;
+    let done = local::backup(&source, &copy).await;
     bar.finish_and_clear();
-    let source = backend.path().to_owned();
-    backend.close().await;
     let bytes = done?;
     if output.is_json() {
         return output.document(&json!({
             "database": source.to_string_lossy(),
-            "backup": file.to_string_lossy(),
+            "backup": copy.to_string_lossy(),
             "bytes": bytes,
         }));
     }
-    output.line(&format!("{} is a copy of {} ({bytes} bytes)", file.display(), source.display()))
+    output.line(&format!("{} is a copy of {} ({bytes} bytes)", copy.display(), source.display()))
 }
 
 /// Runs `restore`.
@@ -115,13 +116,13 @@ pub(crate) async fn restore(
 ) -> Result<(), Failure> {
     let config = config.load()?;
     let from = absolute(&args.file)?;
-    let to = absolute(&config.database)?;
+    let to = absolute(file(&config, "restore", NO_RESTORE)?)?;
     if from == to {
         return Err(Failure::usage("the backup is the database itself")
             .help("`wf-cli restored` marks a recovered database as restored"));
     }
     let bar = output.progress("restoring");
-    let done = compose::restore(&from, &config).await;
+    let done = local::restore(&from, &to).await;
     bar.finish_and_clear();
     let report = done?;
     let kept = report.kept.as_ref().map(|path| path.display().to_string());
@@ -148,8 +149,8 @@ pub(crate) async fn restore(
 /// Runs `restored`.
 pub(crate) async fn restored(config: &ConfigArgs, output: Output) -> Result<(), Failure> {
     let config = config.load()?;
-    let path = absolute(&config.database)?;
-    let store_id = compose::restamp(&config).await?;
+    let path = absolute(file(&config, "restored", NO_STAMP)?)?;
+    let store_id = local::restamp(&path).await?;
     if output.is_json() {
         return output.document(&json!({
             "database": path.to_string_lossy(),
@@ -159,7 +160,27 @@ pub(crate) async fn restored(config: &ConfigArgs, output: Output) -> Result<(), 
     output.line(&format!("{} has a new store id and new fences", path.display()))
 }
 
-fn absolute(path: &std::path::Path) -> Result<PathBuf, Failure> {
+const NO_MIGRATION: &str =
+    "a table has nothing to migrate; `wf-cli aws init` makes it and looks at its shape";
+const NO_BACKUP: &str = "switch point-in-time recovery of the table on (the template of docs/dynamodb.md does), or make an \
+     on-demand backup: `aws dynamodb create-backup`";
+const NO_RESTORE: &str = "let DynamoDB restore the backup into a new table (`aws dynamodb restore-table-to-point-in-time`), \
+     and name that table in backend.aws.table";
+const NO_STAMP: &str = "this build cannot give a table a new store id and new fences; docs/dynamodb.md says what that means \
+     for a table that was restored";
+
+/// The database file, for a command that works on one.
+fn file<'c>(config: &'c Config, command: &str, instead: &str) -> Result<&'c Path, Failure> {
+    match &config.backend {
+        BackendConfig::Local { path } => Ok(path),
+        BackendConfig::Aws(table) => Err(Failure::usage(format!(
+            "`wf-cli {command}` is for a database file, and the state is in the {table}"
+        ))
+        .help(instead)),
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path)
         .map_err(|error| Failure::usage(format!("{} is no path", path.display())).because(error))
 }

@@ -9,7 +9,7 @@ use wf_core::models::Locale;
 use super::keys::{KEYS, Key, ROUTE_KEYS, ROUTES, Support};
 use super::layers::{Layers, Origin, Setting, Settings};
 use super::value::{Raw, Value};
-use super::{Config, LogFormat, ServerConfig, auth, routes};
+use super::{Config, LogFormat, ServerConfig, auth, backend, routes};
 
 /// Everything that is set and that this build does not do, one line each.
 pub(crate) fn unsupported(layers: &Layers) -> Vec<String> {
@@ -47,6 +47,7 @@ fn is_default(key: &Key, setting: &Setting) -> bool {
 /// What contradicts itself, one line each.
 pub(crate) fn contradictions(layers: &Layers) -> Vec<String> {
     let mut problems = auth::problems(layers);
+    problems.extend(backend::problems(layers));
     problems.extend(routes::problems(layers));
     let set = |path: &str| layers.settings.contains_key(path);
     if set("server.tls_cert") != set("server.tls_key") {
@@ -95,9 +96,8 @@ pub(crate) fn typed(layers: &Layers) -> Config {
             tls: settings.path("server.tls_cert").zip(settings.path("server.tls_key")),
         },
         auth: auth::typed(settings),
-        database: settings
-            .path("backend.local.path")
-            .unwrap_or_else(|| PathBuf::from("checkpoint.db")),
+        backend: backend::typed(settings),
+        folder: layers.folder.clone(),
         procedures: settings.path("procedures.dir"),
         retention: settings.duration("idempotency.retention"),
         routes: routes::typed(layers),

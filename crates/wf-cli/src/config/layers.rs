@@ -61,6 +61,8 @@ pub(crate) struct Layers {
     pub(crate) settings: Settings,
     /// The routes of the file, in order.
     pub(crate) routes: Vec<Settings>,
+    /// The folder of the configuration file; empty, which is the current folder, without one.
+    pub(crate) folder: PathBuf,
     /// What is wrong, one line each.
     pub(crate) problems: Vec<String>,
 }
@@ -84,7 +86,9 @@ impl Layers {
             layers.fill_in(key);
         }
         if let Some((path, text)) = sources.file {
-            FileLayer { path, text }.read(&mut layers);
+            let file = FileLayer { path, text };
+            layers.folder = file.folder().to_owned();
+            file.read(&mut layers);
         }
         for (name, value) in &sources.environment {
             layers.variable(name, value);

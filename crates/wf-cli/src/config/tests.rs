@@ -2,6 +2,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use super::backend::BackendConfig;
 use super::check;
 use super::layers::{Layers, Sources};
 use super::routes::{RouteConfig, SinkConfig};
@@ -47,7 +48,8 @@ fn flags_win_over_the_environment_over_the_file_over_defaults() {
 fn without_any_layer_the_defaults_are_those_of_the_design() {
     let config = check::typed(&Layers::read(&Sources::default()));
     assert_eq!(config.server.listen.to_string(), "127.0.0.1:8080");
-    assert_eq!(config.database, PathBuf::from("checkpoint.db"));
+    assert_eq!(config.backend, BackendConfig::Local { path: PathBuf::from("checkpoint.db") });
+    assert_eq!(config.folder, PathBuf::new());
     assert_eq!(config.procedures, None);
     assert_eq!(config.server.max_body_bytes, 1_048_576);
     assert_eq!(config.server.request_timeout.as_secs(), 30);
@@ -58,7 +60,9 @@ fn without_any_layer_the_defaults_are_those_of_the_design() {
 fn a_path_of_the_file_is_relative_to_the_file() {
     let layers = read("[backend.local]\npath = \"data/wf.db\"\n", &[], &[]);
     let config = check::typed(&layers);
-    assert_eq!(config.database, PathBuf::from("/etc/checkpoint/data/wf.db"));
+    let path = PathBuf::from("/etc/checkpoint/data/wf.db");
+    assert_eq!(config.backend, BackendConfig::Local { path });
+    assert_eq!(config.folder, PathBuf::from("/etc/checkpoint"));
 }
 
 #[test]
@@ -146,14 +150,14 @@ fn a_file_that_is_no_toml_names_the_place() {
 fn keys_of_later_releases_are_refused_by_name_unless_they_ask_for_nothing() {
     let fine = "[backend]\nkind = \"local\"\n";
     assert_eq!(check::unsupported(&read(fine, &[], &[])), Vec::<String>::new());
-    let asks = "[backend]\nkind = \"aws\"\n[server]\nsecret_file = \"k.pem\"\n";
+    let asks = "[backend.aws]\nstate_machine_arn = \"arn:x\"\n[server]\nsecret_file = \"k.pem\"\n";
     assert_eq!(
         check::unsupported(&read(asks, &[], &[])),
         [
             format!(
                 "{FILE}:4:1: server.secret_file = \"/etc/checkpoint/k.pem\" is not supported yet"
             ),
-            format!("{FILE}:2:1: backend.kind = \"aws\" is not supported yet"),
+            format!("{FILE}:2:1: backend.aws.state_machine_arn = \"arn:x\" is not supported yet"),
         ]
     );
 }

@@ -43,6 +43,7 @@ impl Probes for Process {
     }
 
     fn metrics(&self) -> String {
+        self.backend.tell_usage();
         self.registry.render()
     }
 }

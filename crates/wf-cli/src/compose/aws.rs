@@ -1,0 +1,87 @@
+//! The store in a DynamoDB table, in builds that have the feature `aws`; `without_aws` is its double in all others.
+
+use std::sync::Arc;
+
+use wf_backend_aws::{AwsConfig, AwsStore, table};
+use wf_core::ports::{OpenError, StorageBackendPort};
+
+use crate::config::backend::AwsTable;
+use crate::exit::Failure;
+
+/// A store that is open.
+#[derive(Debug, Clone)]
+pub(crate) struct TableStore(AwsStore);
+
+impl TableStore {
+    /// The store behind its port.
+    pub(super) fn port(&self) -> Arc<dyn StorageBackendPort> {
+        Arc::new(self.0.clone())
+    }
+
+    /// Tells the metrics registry what was sent and consumed so far.
+    pub(super) fn tell_usage(&self) {
+        let usage = self.0.usage();
+        for (operation, requests) in &usage.requests {
+            let labels = [("operation", *operation)];
+            metrics::counter!("checkpoint_dynamodb_requests_total", &labels).absolute(*requests);
+        }
+        metrics::gauge!("checkpoint_dynamodb_read_units").set(usage.read_units);
+        metrics::gauge!("checkpoint_dynamodb_write_units").set(usage.write_units);
+    }
+}
+
+/// How the backend is told to reach the table.
+pub(crate) fn settings(table: &AwsTable) -> AwsConfig {
+    let mut settings = AwsConfig::new(&table.name);
+    settings.region.clone_from(&table.region);
+    settings.endpoint_url.clone_from(&table.endpoint_url);
+    // It costs nothing, and /metrics tells it.
+    settings.measure = true;
+    settings
+}
+
+/// Opens the store in this table, making its identity when the table is empty; whether it was.
+///
+/// # Errors
+/// As the store says, with the matching exit code.
+pub(super) async fn open(table: &AwsTable) -> Result<(TableStore, bool), Failure> {
+    let opened = AwsStore::open(settings(table)).await.map_err(cannot_open)?;
+    Ok((TableStore(opened.store), opened.created))
+}
+
+/// Opens a store that must be there already.
+///
+/// # Errors
+/// As the store says, with the matching exit code.
+pub(super) async fn open_existing(table: &AwsTable) -> Result<TableStore, Failure> {
+    AwsStore::open_existing(settings(table)).await.map(TableStore).map_err(cannot_open)
+}
+
+fn cannot_open(error: OpenError) -> Failure {
+    super::cannot_open(
+        error,
+        "restore the table from before the damage: docs/operating.md says how",
+    )
+}
+
+/// What making a table did.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Made {
+    /// The table was not there.
+    pub(crate) table: bool,
+    /// Collection of expired items was off.
+    pub(crate) ttl: bool,
+}
+
+/// Makes the table where there is none, waits until it can be used, and switches the collection of expired items on.
+/// `progress` is told what is waited for.
+///
+/// # Errors
+/// When a table of this name has another shape, is not active in time, or may not be made.
+pub(crate) async fn make_table(
+    table: &AwsTable,
+    progress: &mut (dyn FnMut(&str) + Send),
+) -> Result<Made, Failure> {
+    let made = table::create(&settings(table), progress).await.map_err(cannot_open)?;
+    Ok(Made { table: made.table, ttl: made.ttl })
+}

@@ -1,0 +1,67 @@
+//! The double of `aws` in builds without the feature: no table can be opened, so no value of its store can be made.
+//!
+//! The configuration refuses such a table before (`config::backend`); this is what keeps `compose` whole.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use wf_core::ports::StorageBackendPort;
+
+use crate::config::backend::{AwsTable, HOW_TO_GET_AWS};
+use crate::exit::Failure;
+
+/// A store that cannot be.
+#[derive(Debug, Clone)]
+pub(crate) struct TableStore(Infallible);
+
+impl TableStore {
+    /// The store behind its port.
+    pub(super) fn port(&self) -> Arc<dyn StorageBackendPort> {
+        match self.0 {}
+    }
+
+    /// Tells the metrics registry what was sent and consumed so far.
+    pub(super) fn tell_usage(&self) {
+        match self.0 {}
+    }
+}
+
+fn lacking(table: &AwsTable) -> Failure {
+    Failure::usage(format!("this build has no backend for the {table}")).help(HOW_TO_GET_AWS)
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always.
+pub(super) async fn open(table: &AwsTable) -> Result<(TableStore, bool), Failure> {
+    Err(lacking(table))
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always.
+pub(super) async fn open_existing(table: &AwsTable) -> Result<TableStore, Failure> {
+    Err(lacking(table))
+}
+
+/// What making a table did.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Made {
+    /// The table was not there.
+    pub(crate) table: bool,
+    /// Collection of expired items was off.
+    pub(crate) ttl: bool,
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always.
+pub(crate) async fn make_table(
+    table: &AwsTable,
+    _progress: &mut (dyn FnMut(&str) + Send),
+) -> Result<Made, Failure> {
+    Err(lacking(table))
+}

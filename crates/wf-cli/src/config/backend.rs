@@ -1,0 +1,189 @@
+//! Section `[backend]`: where the state is, and what of it contradicts itself.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use super::auth::is_private_on_the_way;
+use super::check::Typed;
+use super::layers::{Layers, Origin};
+
+/// Where the state is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BackendConfig {
+    /// In one SQLite file.
+    Local {
+        /// The file.
+        path: PathBuf,
+    },
+    /// In one DynamoDB table.
+    Aws(AwsTable),
+}
+
+/// A DynamoDB table, and how to reach it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AwsTable {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its region; from the environment or the profile when absent.
+    pub(crate) region: Option<String>,
+    /// Another endpoint than that of the region.
+    pub(crate) endpoint_url: Option<String>,
+}
+
+impl fmt::Display for AwsTable {
+    /// For people: the table and where it was said to be.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DynamoDB table {}", self.name)?;
+        if let Some(region) = &self.region {
+            write!(f, " in {region}")?;
+        }
+        if let Some(url) = &self.endpoint_url {
+            write!(f, " at {}", super::value::masked_url(url, true))?;
+        }
+        Ok(())
+    }
+}
+
+/// The typed section.
+pub(super) fn typed(settings: Typed<'_>) -> BackendConfig {
+    let text = |path: &str| settings.text(path).map(str::to_owned);
+    if is_aws(settings) {
+        return BackendConfig::Aws(AwsTable {
+            name: text("backend.aws.table").unwrap_or_default(),
+            region: text("backend.aws.region"),
+            endpoint_url: text("backend.aws.endpoint_url"),
+        });
+    }
+    let path = settings.path("backend.local.path");
+    BackendConfig::Local { path: path.unwrap_or_else(|| PathBuf::from("checkpoint.db")) }
+}
+
+fn is_aws(settings: Typed<'_>) -> bool {
+    settings.text("backend.kind") == Some("aws")
+}
+
+/// What a build without the backend for DynamoDB says of a configuration that asks for it.
+pub(super) fn left_out(layers: &Layers, built_with_aws: bool) -> Option<String> {
+    let asked = !built_with_aws && is_aws(Typed(&layers.settings));
+    let origin = layers.settings.get("backend.kind").map_or(&Origin::Default, |s| &s.origin);
+    asked.then(|| {
+        format!("{origin}: backend.kind = \"aws\" needs the feature `aws`, which this build lacks")
+    })
+}
+
+/// How to get a build that has it.
+pub(crate) const HOW_TO_GET_AWS: &str =
+    "build it with `cargo build --release -p wf-cli --features aws`";
+
+/// What contradicts itself, one line each.
+pub(super) fn problems(layers: &Layers) -> Vec<String> {
+    let settings = Typed(&layers.settings);
+    let mut found = Vec::new();
+    let mut wrong = |path: &str, says: &str| {
+        let origin = layers.settings.get(path).map_or(&Origin::Default, |s| &s.origin);
+        found.push(format!("{origin}: {path} {says}"));
+    };
+    // Somebody who names a table, or a file, believes that the state is there.
+    let (other, says): (&[&str], _) = if is_aws(settings) {
+        (&["backend.local.path"], "counts with backend.kind = \"local\" only")
+    } else {
+        let keys = &["backend.aws.table", "backend.aws.region", "backend.aws.endpoint_url"];
+        (keys, "counts with backend.kind = \"aws\" only")
+    };
+    let is_set =
+        |path: &str| layers.settings.get(path).is_some_and(|s| s.origin != Origin::Default);
+    for path in other.iter().filter(|path| is_set(path)) {
+        wrong(path, says);
+    }
+    if is_aws(settings) {
+        match settings.text("backend.aws.table") {
+            None => wrong("backend.aws.table", "must be set when backend.kind is \"aws\""),
+            Some(name) if !is_table_name(name) => wrong(
+                "backend.aws.table",
+                "must be 3 to 255 letters, digits, dots, hyphens and underscores",
+            ),
+            Some(_) => {}
+        }
+        // Requests hold every value that people recorded.
+        let url = settings.text("backend.aws.endpoint_url");
+        if url.is_some_and(|url| !is_private_on_the_way(url)) {
+            wrong(
+                "backend.aws.endpoint_url",
+                "must begin with https:// unless it is on this machine",
+            );
+        }
+    }
+    found
+}
+
+/// As DynamoDB takes them (Developer Guide, naming rules).
+fn is_table_name(name: &str) -> bool {
+    (3..=255).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::layers::Sources;
+    use super::*;
+
+    fn layers(flags: &[(&str, &str)]) -> Layers {
+        let flag = |(path, value): &(&str, &str)| {
+            ((*path).to_owned(), (*value).to_owned(), "--set".to_owned())
+        };
+        let flags = flags.iter().map(flag).collect();
+        let layers = Layers::read(&Sources { flags, ..Sources::default() });
+        assert_eq!(layers.problems, Vec::<String>::new());
+        layers
+    }
+
+    const AWS: [(&str, &str); 2] = [("backend.kind", "aws"), ("backend.aws.table", "checkpoint")];
+
+    #[test]
+    fn what_is_whole_is_accepted_and_typed() {
+        assert_eq!(problems(&layers(&[])), Vec::<String>::new());
+        assert_eq!(problems(&layers(&[("backend.local.path", "a.db")])), Vec::<String>::new());
+        let more =
+            [("backend.aws.region", "eu-west-1"), ("backend.aws.endpoint_url", "http://[::1]:8")];
+        let whole = layers(&[AWS.as_slice(), &more].concat());
+        assert_eq!(problems(&whole), Vec::<String>::new());
+        let BackendConfig::Aws(table) = typed(Typed(&whole.settings)) else { unreachable!() };
+        assert_eq!(table.to_string(), "DynamoDB table checkpoint in eu-west-1 at http://[::1]:8");
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_named() {
+        let with = |more: &[(&str, &str)]| problems(&layers(&[AWS.as_slice(), more].concat()));
+        for (more, says) in [
+            (("backend.aws.table", "a b c"), "backend.aws.table must be 3 to 255 letters"),
+            (("backend.aws.table", "ab"), "backend.aws.table must be 3 to 255 letters"),
+            (("backend.aws.endpoint_url", "http://10.0.0.1"), "must begin with https://"),
+            (("backend.local.path", "a.db"), "backend.kind = \"local\" only"),
+        ] {
+            let found = with(&[more]);
+            assert!(found.len() == 1 && found[0].contains(says), "{says}: {found:?}");
+        }
+        let bare = problems(&layers(&[("backend.kind", "aws")]));
+        assert_eq!(bare, ["default: backend.aws.table must be set when backend.kind is \"aws\""]);
+    }
+
+    #[test]
+    fn a_table_without_the_kind_does_not_go_unnoticed() {
+        for (path, value) in [
+            ("backend.aws.table", "checkpoint"),
+            ("backend.aws.region", "eu-west-1"),
+            ("backend.aws.endpoint_url", "http://127.0.0.1:1"),
+        ] {
+            let found = problems(&layers(&[(path, value)]));
+            assert!(found.len() == 1 && found[0].contains("\"aws\" only"), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_build_without_the_backend_says_so() {
+        let says = left_out(&layers(&AWS), false).unwrap();
+        assert!(says.starts_with("--set: backend.kind = \"aws\" needs the feature"), "{says}");
+        assert_eq!(left_out(&layers(&AWS), true), None);
+        assert_eq!(left_out(&layers(&[]), false), None);
+    }
+}
