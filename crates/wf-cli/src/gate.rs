@@ -5,8 +5,10 @@
 use std::sync::Arc;
 
 use wf_core::ports::ClockPort;
-use wf_mcp_http::auth::{JwtAuthenticator, JwtConfig, JwtError, Nobody, SigningAlgorithm};
-use wf_mcp_http::{Authenticator, Challenge, Mirror, Protection};
+use wf_mcp_http::auth::{
+    Audience, JwtAuthenticator, JwtConfig, JwtError, Nobody, SigningAlgorithm,
+};
+use wf_mcp_http::{Authenticator, Mirror, Protection};
 
 use crate::ambient::SystemClock;
 use crate::config::Config;
@@ -77,7 +79,7 @@ pub(crate) fn tokens(config: &Config) -> JwtConfig {
     let auth = &config.auth;
     let issuer = auth.issuer.clone().unwrap_or_default();
     JwtConfig {
-        audiences: audiences(config),
+        audience: audience(config),
         jwks_url: auth.jwks_url.clone(),
         tenant_claim: auth.tenant_claim.clone(),
         roles_claim: auth.roles_claim.clone(),
@@ -113,13 +115,10 @@ fn claims(config: &Config, issuer: String) -> JwtConfig {
     }
 }
 
-/// What tokens may be for: each path that MCP is served at.
-fn audiences(config: &Config) -> Vec<String> {
-    let at = |path: &str| config.server.public_url.as_ref().map(|url| format!("{url}{path}"));
-    let own = config.auth.audience.clone().or_else(|| at("/mcp"));
-    let standard = match config.auth.challenge {
-        Challenge::ByPath => at("/mcp-std"),
-        Challenge::Headerless | Challenge::Rfc9728 => None,
-    };
-    own.into_iter().chain(standard).collect()
+/// What tokens must be for: what the authorization server calls this server, or else the path that is called.
+fn audience(config: &Config) -> Audience {
+    match &config.auth.audience {
+        Some(name) => Audience::Named(name.clone()),
+        None => Audience::Called { origin: config.server.public_url.clone().unwrap_or_default() },
+    }
 }

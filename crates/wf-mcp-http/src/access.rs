@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use wf_core::models::Scopes;
+use wf_core::access;
+use wf_core::models::{Principal, Scopes};
+use wf_core::state_machine::Rejection;
 
 use crate::auth::Caller;
 use crate::entrance::{Entrance, ServiceLists};
@@ -75,6 +77,18 @@ impl Needs {
             Self::Read => "workflow:read",
             Self::Write => "workflow:read workflow:write",
             Self::Supervise => "workflow:read workflow:write workflow:supervise",
+        }
+    }
+
+    /// The scopes that a call needs before anything else of it is looked at.
+    ///
+    /// # Errors
+    /// NOT_ALLOWED, as the core says it.
+    pub(crate) fn of(self, by: &Principal) -> Result<(), Rejection> {
+        match self {
+            Self::Read => access::may_read(by),
+            Self::Write => access::may_write(by),
+            Self::Supervise => access::may_supervise(by),
         }
     }
 

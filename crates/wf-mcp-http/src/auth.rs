@@ -34,7 +34,9 @@ pub use fetch::FetchError;
 pub use issuer::{Issuer, IssuerError, Metadata, WellKnown};
 pub use jwt::{JwtAuthenticator, JwtError};
 pub use masked::Masked;
-pub use settings::{AlgorithmError, JwtConfig, JwtConfigError, KeyTimes, SigningAlgorithm};
+pub use settings::{
+    AlgorithmError, Audience, JwtConfig, JwtConfigError, KeyTimes, SigningAlgorithm,
+};
 
 /// The scope to see workflows.
 pub const SCOPE_READ: &str = "workflow:read";

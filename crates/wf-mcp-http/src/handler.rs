@@ -104,6 +104,10 @@ impl Handler {
         meta_verdict: Result<(), Rejection>,
         caller: Caller,
     ) -> Reply {
+        // Rights first: whoever has none learns neither what is wrong with the arguments nor what could be started.
+        if let Err(rejection) = spec.needs.of(&caller.principal) {
+            return self.engine.refuse(&rejection, &meta);
+        }
         let asked = meta_verdict.and_then(|()| read(spec, sent, &meta));
         let asked = match asked {
             Ok(asked) => asked,

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use aws_lc_rs::digest::{SHA256, digest};
+use aws_lc_rs::digest::{Context, SHA256};
 
 use super::Caller;
 
@@ -16,15 +16,21 @@ const HALF_MAX: usize = 4096;
 /// what [`KeyTimes`](super::KeyTimes) says.
 pub(super) const RECOGNISED_MS: i64 = 60 * 1000;
 
-/// SHA-256 of a token: enough to recognise it, and nothing that could be used.
+/// SHA-256 of a token and of the path that it was sent to, since it may count at one and not at another: enough to
+/// recognise it, and nothing that could be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct TokenDigest([u8; 32]);
 
 impl TokenDigest {
-    pub(super) fn of(token: &str) -> Self {
+    pub(super) fn of(path: &str, token: &str) -> Self {
+        let mut hash = Context::new(&SHA256);
+        for part in [path.as_bytes(), b" ", token.as_bytes()] {
+            // Neither has a blank in it, so that no two pairs are one text.
+            hash.update(part);
+        }
         let mut bytes = [0; 32];
         // SHA-256 has 32 bytes, so that nothing is left over on either side.
-        for (to, from) in bytes.iter_mut().zip(digest(&SHA256, token.as_bytes()).as_ref()) {
+        for (to, from) in bytes.iter_mut().zip(hash.finish().as_ref()) {
             *to = *from;
         }
         Self(bytes)
@@ -98,7 +104,7 @@ mod tests {
     #[test]
     fn a_token_is_recognised_for_a_minute_at_most() {
         let cache = Cache::default();
-        let (long, short) = (TokenDigest::of("a"), TokenDigest::of("b"));
+        let (long, short) = (TokenDigest::of("/", "a"), TokenDigest::of("/", "b"));
         cache.put(long, 1, 1_000, i64::MAX, caller());
         cache.put(short, 1, 1_000, 5_000, caller());
         for (token, at, found) in [
@@ -108,7 +114,8 @@ mod tests {
             (long, 999, false),
             (short, 4_999, true),
             (short, 5_000, false),
-            (TokenDigest::of("c"), 1_000, false),
+            (TokenDigest::of("/", "c"), 1_000, false),
+            (TokenDigest::of("/x", "a"), 1_000, false),
         ] {
             assert_eq!(cache.get(&token, 1, at).is_some(), found, "{at}");
         }
@@ -117,14 +124,16 @@ mod tests {
     #[test]
     fn other_keys_make_every_token_unknown() {
         let cache = Cache::default();
-        cache.put(TokenDigest::of("a"), 1, 0, i64::MAX, caller());
-        assert!(cache.get(&TokenDigest::of("a"), 2, 0).is_none());
+        cache.put(TokenDigest::of("/", "a"), 1, 0, i64::MAX, caller());
+        assert!(cache.get(&TokenDigest::of("/", "a"), 1, 0).is_some());
+        assert!(cache.get(&TokenDigest::of("/", "a"), 2, 0).is_none());
     }
 
     #[test]
     fn the_number_of_tokens_is_bounded_and_the_latest_stay() {
         let cache = Cache::default();
-        let tokens: Vec<_> = (0..HALF_MAX * 4).map(|n| TokenDigest::of(&n.to_string())).collect();
+        let tokens: Vec<_> =
+            (0..HALF_MAX * 4).map(|n| TokenDigest::of("/", &n.to_string())).collect();
         for token in &tokens {
             cache.put(*token, 0, 0, i64::MAX, caller());
         }

@@ -28,17 +28,19 @@ pub(super) struct Judged {
 struct Claims<'a> {
     claims: &'a Map<String, Value>,
     config: &'a JwtConfig,
+    path: &'a str,
     checks: Checks,
 }
 
-/// Judges claims at the time `now_ms`.
+/// Judges claims that were sent to `path` at the time `now_ms`.
 pub(super) fn judge(
     claims: &Map<String, Value>,
     config: &JwtConfig,
+    path: &str,
     now_ms: i64,
     checks: Checks,
 ) -> Result<Judged, Refusal> {
-    let claims = Claims { claims, config, checks };
+    let claims = Claims { claims, config, path, checks };
     checks.hold(Check::Issuer, claims.text("iss") == Some(config.issuer.as_str()))?;
     let until_ms = claims.times(now_ms)?;
     checks.hold(Check::AccessToken, claims.is_access_token())?;
@@ -157,7 +159,7 @@ impl<'a> Claims<'a> {
             },
             Some(single) => single,
         };
-        self.config.audiences.iter().any(|ours| audience == ours.as_str())
+        audience.as_str().is_some_and(|name| self.config.audience.is(name, self.path))
     }
 
     fn tenant(&self) -> Result<TenantId, Refusal> {

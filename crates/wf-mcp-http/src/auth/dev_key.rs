@@ -16,6 +16,7 @@ use super::check::Checks;
 use super::key::KeySet;
 use super::masked::Masked;
 use super::{JwtConfig, SCOPE_READ, SCOPE_WRITE};
+use crate::routes::MCP;
 
 /// Longest life of a development token.
 const LIFE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
@@ -173,7 +174,7 @@ impl DevKey {
         let life = i64::try_from(token.life.as_secs()).map_err(|_| DevKeyError::Token)?;
         let mut claims = json!({
             "iss": config.issuer,
-            "aud": config.audiences.first(),
+            "aud": config.audience.at(MCP),
             "sub": token.subject,
             "client_id": CLIENT,
             "iat": issued,

@@ -112,7 +112,12 @@ impl JwtAuthenticator {
         }
     }
 
-    pub(super) async fn judge(&self, token: &str, now_ms: i64) -> Result<claims::Judged, Refusal> {
+    pub(super) async fn judge(
+        &self,
+        token: &str,
+        path: &str,
+        now_ms: i64,
+    ) -> Result<claims::Judged, Refusal> {
         let token = Token::read(token, self.checks)?;
         let header = token.header(&self.config, self.checks)?;
         let key = match self.keys.find(header.key_id, header.algorithm).await {
@@ -125,7 +130,7 @@ impl JwtAuthenticator {
             Err(Missing::Unknown) => return Err(self.checks.refuse(Check::KnownKey)),
         };
         token.verify(&key, header.algorithm, self.checks)?;
-        claims::judge(&token.claims, &self.config, now_ms, self.checks)
+        claims::judge(&token.claims, &self.config, path, now_ms, self.checks)
     }
 }
 
@@ -134,14 +139,15 @@ impl Authenticator for JwtAuthenticator {
     async fn authenticate(&self, head: &http::request::Parts) -> Result<Caller, Refusal> {
         let token = bearer(head, self.checks)?;
         let token: &str = token.expose();
-        let digest = TokenDigest::of(token);
+        let path = head.uri.path();
+        let digest = TokenDigest::of(path, token);
         let now_ms = self.clock.now().as_ms();
         // Before the key is looked up: a set that changes meanwhile makes the entry too old, never too new.
         let generation = self.keys.generation();
         if let Some(caller) = self.cache.get(&digest, generation, now_ms) {
             return Ok(caller);
         }
-        let judged = self.judge(token, now_ms).await?;
+        let judged = self.judge(token, path, now_ms).await?;
         self.cache.put(digest, generation, now_ms, judged.until_ms, judged.caller.clone());
         Ok(judged.caller)
     }

@@ -1,8 +1,9 @@
 //! Where the keys of the issuer come from, and how long they count. `jwt` asks for one key at a time.
 //!
-//! A set that grows old is fetched again while requests go on with it. A token that names a key which nobody knows may
-//! start a fetch, but only one at a time and not before the pause is over, whoever asks and however often. A fetch is a
-//! task of its own, so that a client that hangs up does not take it along.
+//! A set that grows old is fetched again while requests go on with it. One that nobody asked for in so long that it is
+//! too old counts when the issuer could not be reached, and not before: whoever comes first waits for the fetch. A token
+//! that names a key which nobody knows may start one, but only one at a time and not before the pause is over, whoever
+//! asks and however often. A fetch is a task of its own, so that a client that hangs up does not take it along.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -120,8 +121,17 @@ pub(super) struct Remote {
     generation: AtomicU64,
     /// Held while a fetch is under way.
     turn: tokio::sync::Mutex<()>,
-    last: Mutex<Option<Instant>>,
+    tried: Mutex<Tried>,
     waiting: Semaphore,
+}
+
+/// What became of the last fetch.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tried {
+    /// When it began, or ended.
+    at: Option<Instant>,
+    /// When it failed, if it did.
+    failed: Option<Instant>,
 }
 
 #[derive(Debug, Clone)]
@@ -141,7 +151,7 @@ impl Remote {
             known: RwLock::new(None),
             generation: AtomicU64::new(0),
             turn: tokio::sync::Mutex::new(()),
-            last: Mutex::new(None),
+            tried: Mutex::default(),
             waiting: Semaphore::new(WAITING_MAX),
         }
     }
@@ -153,7 +163,7 @@ impl Remote {
     ) -> Result<Arc<Key>, Missing> {
         let known = self.known();
         if let Some(known) = &known {
-            let old = known.at.elapsed() >= self.times.refresh;
+            let old = known.at.elapsed() >= self.times.refresh / 2;
             if old && self.may_fetch(self.times.retry) && !self.is_fetching() {
                 // Nobody waits for it, so there is no answer to look at.
                 drop(self.fetch(self.times.retry));
@@ -194,9 +204,9 @@ impl Remote {
     }
 
     async fn fetch_in_turn(&self) -> Result<(), IssuerError> {
-        self.mark();
+        self.begins();
         let fetched = self.source.fetch(self.checks).await;
-        self.mark();
+        self.ends(fetched.is_err());
         match fetched {
             Ok(fetched) => self.keep(fetched),
             Err(error) => {
@@ -218,8 +228,19 @@ impl Remote {
         *known = Some(Known { set, bytes, metadata, at: Instant::now() });
     }
 
-    fn mark(&self) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    fn begins(&self) {
+        // A failure is remembered until the next one ends: meanwhile the last good set counts on.
+        self.tried.lock().unwrap_or_else(PoisonError::into_inner).at = Some(Instant::now());
+    }
+
+    fn ends(&self, failed: bool) {
+        let now = Some(Instant::now());
+        let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        *tried = Tried { at: now, failed: now.filter(|_| failed) };
+    }
+
+    fn tried(&self) -> Tried {
+        *self.tried.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_fetching(&self) -> bool {
@@ -228,18 +249,25 @@ impl Remote {
 
     /// Whether the last fetch began or ended at least `pause` ago.
     fn may_fetch(&self, pause: Duration) -> bool {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.is_none_or(|last| last.elapsed() >= pause)
+        self.tried().at.is_none_or(|at| at.elapsed() >= pause)
     }
 
-    /// The set, while it counts.
+    /// The set, while it counts: as long as it is fresh, and longer when the issuer was asked and did not answer.
     fn known(&self) -> Option<Known> {
+        let kept = self.kept()?;
+        let age = kept.at.elapsed();
+        let asked = || self.tried().failed.is_some_and(|at| at.elapsed() < self.times.refresh);
+        (age < self.times.refresh || asked()).then_some(kept)
+    }
+
+    /// The last good set, while it may count at all.
+    fn kept(&self) -> Option<Known> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.clone().filter(|known| known.at.elapsed() < self.times.keep)
     }
 
-    /// The issuer's metadata, where the set came from it.
+    /// The issuer's metadata as it was fetched last, where the set came from it.
     pub(super) fn metadata(&self) -> Option<Bytes> {
-        self.known()?.metadata
+        self.kept()?.metadata
     }
 }

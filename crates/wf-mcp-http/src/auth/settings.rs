@@ -73,9 +73,8 @@ impl FromStr for SigningAlgorithm {
 pub struct JwtConfig {
     /// The issuer, exactly as in `iss`: an `https` URL, or `http` on loopback.
     pub issuer: String,
-    /// The names of this resource: a token has exactly one of them as `aud`, byte for byte. The public URL of `/mcp`,
-    /// and of every other path that MCP is served at.
-    pub audiences: Vec<String>,
+    /// What a token must have as `aud`.
+    pub audience: Audience,
     /// Where the issuer's keys are. Without it, where the issuer's metadata says (RFC 8414).
     pub jwks_url: Option<String>,
     /// Algorithms that tokens may be signed with; at least one.
@@ -103,11 +102,42 @@ pub struct JwtConfig {
     pub key_times: KeyTimes,
 }
 
+/// What a token must have as `aud`, byte for byte (RFC 8707 section 2).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Audience {
+    /// This name, whichever path is called: for issuers that know the server by a name of their own.
+    Named(String),
+    /// The URL that is called, without its query: each path is a resource of its own (RFC 9728 section 3), and a token
+    /// for one is nothing to the other.
+    Called {
+        /// What comes before the path, such as `https://wf.example.com`.
+        origin: String,
+    },
+}
+
+impl Audience {
+    /// Whether `name` is what tokens for `path` must name.
+    pub(super) fn is(&self, name: &str, path: &str) -> bool {
+        match self {
+            Self::Named(ours) => name == ours,
+            Self::Called { origin } => name.strip_prefix(origin.as_str()) == Some(path),
+        }
+    }
+
+    /// What tokens for `path` must name.
+    pub(super) fn at(&self, path: &str) -> String {
+        match self {
+            Self::Named(name) => name.clone(),
+            Self::Called { origin } => format!("{origin}{path}"),
+        }
+    }
+}
+
 /// When the issuer's keys are fetched, and how long they count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyTimes {
-    /// A set this old is fetched again, while requests go on with the old one. So long at most an old key counts that
-    /// the issuer took out, if the issuer can be reached.
+    /// A set this old counts no more, unless the issuer could not be reached when it was asked. So long at most a key
+    /// counts that the issuer took out. At half this age the set is fetched again, while requests go on with it.
     pub refresh: Duration,
     /// The least time between two fetches, however many tokens name keys that nobody knows. So long at most a new key
     /// that is used at once is not recognised.
@@ -133,12 +163,12 @@ impl Default for KeyTimes {
 const SKEW_MAX: Duration = Duration::from_secs(5 * 60);
 
 impl JwtConfig {
-    /// The documented defaults, for tokens of `issuer` about the resource `audience`.
+    /// The documented defaults, for tokens of `issuer` about the resource `audience`, by whichever path it is called.
     #[must_use]
     pub fn new(issuer: impl Into<String>, audience: impl Into<String>) -> Self {
         Self {
             issuer: issuer.into(),
-            audiences: vec![audience.into()],
+            audience: Audience::Named(audience.into()),
             jwks_url: None,
             algorithms: vec![
                 SigningAlgorithm::Rs256,
@@ -169,7 +199,8 @@ impl JwtConfig {
                 .map_err(|source| JwtConfigError::Address { setting: "jwks_url", source })?;
         }
         let other = |setting, problem| Err(JwtConfigError::Value { setting, problem });
-        if self.audiences.is_empty() || self.audiences.iter().any(String::is_empty) {
+        let (Audience::Named(name) | Audience::Called { origin: name }) = &self.audience;
+        if name.is_empty() {
             return other("audience", "must not be empty");
         }
         if self.algorithms.is_empty() {

@@ -307,6 +307,44 @@ async fn the_list_is_what_the_token_may_call() {
     assert_eq!(listed(&generous, "service").await, all);
 }
 
+/// Every tool with every set of scopes, by each kind of path, with arguments that nobody could read: who may not is told
+/// that, and nothing about the arguments or about what there is to start.
+#[tokio::test]
+async fn rights_are_looked_at_before_arguments() {
+    let both = world(Challenge::ByPath).await;
+    let every = [json!({}), json!({"no_such": 1}), json!([1]), json!({"procedure_id": "nothing"})];
+    for spec in wf_mcp_http::tool_list()["tools"].as_array().expect("tools") {
+        let tool = spec["name"].as_str().expect("a name");
+        let may: &[&str] = match tool {
+            "find_work" | "get_status" | "check_value" => &["read", "read+write", "all"],
+            "resolve_block" => &["all"],
+            _ => &["read+write", "all"],
+        };
+        for token in ["none", "read", "read+write", "all"] {
+            for arguments in &every {
+                let message = call(tool, arguments.clone());
+                let spoken = ask(&both, "/mcp", token, &message).await;
+                let result = spoken.result()["structuredContent"].clone();
+                let refused = result["error"]["code"] == "NOT_ALLOWED";
+                assert_eq!(refused, !may.contains(&token), "{tool} {token} {arguments}: {result}");
+                let named = result.to_string().contains("routine");
+                assert!(!refused || !named, "{tool} {token} {arguments}: {result}");
+                let status = ask(&both, "/mcp-std", token, &message).await.status;
+                assert_eq!(status, if refused { 403 } else { 200 }, "{tool} {token} {arguments}");
+            }
+            let mut odd = call(tool, json!({}));
+            odd["params"]["_meta"] = json!({"checkpoint/expectedRevision": "x"});
+            let result =
+                ask(&both, "/mcp", token, &odd).await.result()["structuredContent"].clone();
+            let code = if may.contains(&token) { "VALIDATION_ERROR" } else { "NOT_ALLOWED" };
+            assert_eq!(result["error"]["code"], code, "{tool} {token}: {result}");
+        }
+    }
+    // The control: who may start is told what a start needs.
+    let told = ask(&both, "/mcp", "read+write", &call("start_workflow", json!({}))).await;
+    assert!(told.result()["structuredContent"].to_string().contains("routine-one"));
+}
+
 /// Every tool, with a caller of each kind, by each kind of path.
 #[tokio::test]
 async fn a_missing_scope_is_a_result_to_speak_or_a_challenge_by_the_path() {

@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 use wf_core::models::{Actor, Principal, Scopes, TenantId};
 
 use super::forge::{
-    ISSUER, KEYS, NOW, TestKey, ask, claims, clock, config, head, header, token, with, without,
+    ISSUER, KEYS, NOW, ORIGIN, TestKey, ask, claims, clock, config, head, header, token, with,
+    without,
 };
 use crate::auth::check::Checks;
 use crate::auth::key::KeySet;
 use crate::auth::keys::Keys;
 use crate::auth::{
-    Authenticator as _, Caller, JwtAuthenticator, JwtConfig, JwtConfigError, Refusal,
+    Audience, Authenticator as _, Caller, JwtAuthenticator, JwtConfig, JwtConfigError, Refusal,
 };
 
 fn who(change: impl FnOnce(&mut JwtConfig)) -> JwtAuthenticator {
@@ -160,6 +161,40 @@ async fn every_algorithm_of_the_list_and_every_type_of_access_token_is_taken() {
     }
 }
 
+/// Also when it was recognised at another path a moment ago.
+#[tokio::test]
+async fn a_token_counts_at_the_path_that_it_is_for() {
+    let at = async |who: &JwtAuthenticator, path: &str, token: &str| {
+        let value = format!("Bearer {token}");
+        who.authenticate(&head(path, &[("authorization", &value)])).await
+    };
+    let for_path = |path: &str| {
+        let aud = format!("{ORIGIN}{path}");
+        token(&header(), &with(claims(), json!({ "aud": aud })), &KEYS.ec)
+    };
+    let called = who(|_| {});
+    let paths = ["/mcp", "/mcp-std"];
+    for path in paths {
+        let token = for_path(path);
+        for asked in paths.into_iter().chain(paths) {
+            let answer = at(&called, asked, &token).await;
+            assert_eq!(answer.is_ok(), asked == path, "for {path} at {asked}: {answer:?}");
+        }
+        assert!(
+            at(&called, &format!("{path}?x=1"), &token).await.is_ok(),
+            "a query is no part of it"
+        );
+    }
+    // Where the issuer knows one name for all, every path takes it, and no URL.
+    let named = who(|config| config.audience = Audience::Named("checkpoint".to_owned()));
+    let by_name = token(&header(), &with(claims(), json!({ "aud": "checkpoint" })), &KEYS.ec);
+    for path in paths {
+        assert!(at(&named, path, &by_name).await.is_ok(), "{path}");
+        assert!(at(&named, path, &for_path(path)).await.is_err(), "{path}");
+        assert!(at(&called, path, &by_name).await.is_err(), "{path}");
+    }
+}
+
 #[tokio::test]
 async fn only_listed_algorithms_are_taken() {
     let who = who(|config| config.algorithms = vec![crate::auth::SigningAlgorithm::EdDsa]);
@@ -217,7 +252,8 @@ fn settings_that_cannot_be_are_said() {
     assert_eq!(setting(|c| c.issuer = "http://as.example.com".to_owned()), "issuer");
     assert_eq!(setting(|c| c.issuer = format!("{ISSUER}?a")), "issuer");
     assert_eq!(setting(|c| c.jwks_url = Some("http://10.0.0.1/".to_owned())), "jwks_url");
-    assert_eq!(setting(|c| c.audiences = vec![String::new()]), "audience");
+    assert_eq!(setting(|c| c.audience = Audience::Named(String::new())), "audience");
+    assert_eq!(setting(|c| c.audience = Audience::Called { origin: String::new() }), "audience");
     assert_eq!(setting(|c| c.algorithms.clear()), "algorithms");
     assert_eq!(setting(|c| c.clock_skew = std::time::Duration::from_secs(301)), "clock_skew");
     assert_eq!(setting(|c| c.key_times.pause = std::time::Duration::ZERO), "key_times");

@@ -35,7 +35,7 @@ async fn of_a_token() {
         let token = token(&json!({ "alg": alg, "kid": kid, "typ": "at+jwt" }), &claims(), key);
         let head = head("/mcp", &[("authorization", &format!("Bearer {token}"))]);
         let verified = microseconds(async || {
-            let judged = who.judge(&token, super::forge::NOW * 1000).await;
+            let judged = who.judge(&token, "/mcp", super::forge::NOW * 1000).await;
             assert!(std::hint::black_box(judged).is_ok());
         });
         let verified = verified.await;
@@ -44,7 +44,7 @@ async fn of_a_token() {
         });
         let recognised = recognised.await;
         let hashed = microseconds(async || {
-            std::hint::black_box(TokenDigest::of(&token));
+            std::hint::black_box(TokenDigest::of("/mcp", &token));
         });
         let hashed = hashed.await;
         let length = token.len();

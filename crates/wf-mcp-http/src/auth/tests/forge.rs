@@ -20,9 +20,10 @@ use wf_testkit::clock::ManualClock;
 use crate::auth::check::Checks;
 use crate::auth::key::KeySet;
 use crate::auth::keys::Keys;
-use crate::auth::{Authenticator as _, Caller, JwtAuthenticator, JwtConfig, Refusal};
+use crate::auth::{Audience, Authenticator as _, Caller, JwtAuthenticator, JwtConfig, Refusal};
 
 pub(super) const ISSUER: &str = "https://as.example.com";
+pub(super) const ORIGIN: &str = "https://wf.example.com";
 pub(super) const AUDIENCE: &str = "https://wf.example.com/mcp";
 /// The time of all tests, in seconds.
 pub(super) const NOW: i64 = 1_796_000_000;
@@ -158,9 +159,11 @@ impl Issuer {
 
 /// The settings of the tests.
 pub(super) fn config() -> JwtConfig {
-    let mut config = JwtConfig::new(ISSUER, AUDIENCE);
-    config.algorithms = crate::auth::SigningAlgorithm::ALL.to_vec();
-    config
+    JwtConfig {
+        audience: Audience::Called { origin: ORIGIN.to_owned() },
+        algorithms: crate::auth::SigningAlgorithm::ALL.to_vec(),
+        ..JwtConfig::new(ISSUER, AUDIENCE)
+    }
 }
 
 /// Claims of a good token.

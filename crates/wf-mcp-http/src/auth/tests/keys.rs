@@ -203,7 +203,7 @@ async fn keys_are_exchanged_while_the_server_runs() {
     assert_eq!(world.ask(&new).await, Ok(()), "fetched because a token named it");
     assert_eq!(world.ask(&old).await, Ok(()));
     fake.publish(JWKS, &jwks(&[("b", &KEYS.encrypts)]));
-    world.passes(TIMES().refresh).await;
+    world.passes(TIMES().refresh / 2).await;
     // Old keys are used until the new set is there, which nobody waits for.
     assert_eq!(world.ask(&new).await, Ok(()));
     settle().await;
@@ -229,7 +229,7 @@ async fn nobody_waits_for_keys_that_only_grow_old() {
     let world = World::new(&fake, TIMES());
     let known = by("a", &KEYS.ec);
     assert_eq!(world.ask(&known).await, Ok(()));
-    world.passes(TIMES().refresh).await;
+    world.passes(TIMES().refresh / 2).await;
     fake.close();
     for _ in 0..3 {
         world.passes(Duration::from_secs(61)).await;
@@ -246,6 +246,65 @@ async fn nobody_waits_for_keys_that_only_grow_old() {
     }
     let after = tokio::runtime::Handle::current().metrics().num_alive_tasks();
     assert_eq!(after, before, "and one task, however many ask");
+}
+
+/// Nobody asked for a while, so that nothing was fetched: what was taken out meanwhile must not count for whoever comes
+/// first, nor for those who come with them.
+#[tokio::test(start_paused = true)]
+async fn keys_that_were_taken_out_while_nobody_asked_do_not_count() {
+    let fake = Fake::new(&jwks(&[("a", &KEYS.ec)]));
+    let world = World::new(&fake, TIMES());
+    let (old, new) = (by("a", &KEYS.ec), by("b", &KEYS.encrypts));
+    assert_eq!(world.ask(&old).await, Ok(()));
+    fake.publish(JWKS, &jwks(&[("b", &KEYS.encrypts)]));
+    world.passes(TIMES().refresh).await;
+    fake.close();
+    let mut waiting = Vec::new();
+    for n in 0..50 {
+        let token = if n % 2 == 0 { old.clone() } else { new.clone() };
+        let who = Arc::clone(&world.who);
+        waiting.push(tokio::spawn(async move { (n, ask(&who, &token).await.map(|_| ())) }));
+    }
+    settle().await;
+    assert_eq!(fake.hits(), 2, "one fetch for all");
+    fake.open();
+    let (mut good, mut later) = (0, 0);
+    for task in waiting {
+        match task.await.expect("no panic") {
+            (n, Ok(())) => {
+                assert_eq!(n % 2, 1, "the old key counts");
+                good += 1;
+            }
+            (_, Err(Refusal::Unavailable { .. })) => later += 1,
+            (n, refused) => assert_eq!((n % 2, refused), (0, Err(Refusal::Unauthenticated))),
+        }
+    }
+    assert_eq!(
+        (good, later),
+        (16, 50 - 32),
+        "as many wait as may, the others are told to come again"
+    );
+    assert_eq!((world.ask(&new).await, fake.hits()), (Ok(()), 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_keys_count_on_once_the_issuer_was_asked_and_is_away() {
+    let fake = Fake::new(&jwks(&[("a", &KEYS.ec)]));
+    let world = World::new(&fake, TIMES());
+    let known = by("a", &KEYS.ec);
+    assert_eq!(world.ask(&known).await, Ok(()));
+    fake.breaks();
+    world.passes(TIMES().refresh).await;
+    assert_eq!((world.ask(&known).await, fake.hits()), (Ok(()), 2), "the first one waits");
+    // From then on it is asked again beside the requests, and nobody waits.
+    fake.close();
+    for _ in 0..3 {
+        world.passes(Duration::from_secs(61)).await;
+        let answer = tokio::time::timeout(Duration::ZERO, world.ask(&known)).await;
+        assert_eq!(answer.expect("at once"), Ok(()));
+        settle().await;
+    }
+    assert_eq!(fake.hits(), 3, "one at a time, however long it takes");
 }
 
 #[tokio::test(start_paused = true)]
