@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, Params, Transaction, TransactionBehavior};
+use rusqlite::{
+    Connection, OpenFlags, OptionalExtension as _, Params, Transaction, TransactionBehavior,
+};
 
 use crate::codec::decode::{Columns, Read};
 use crate::config::LocalConfig;
@@ -129,6 +131,16 @@ pub(crate) fn immediate(conn: &mut Connection) -> Result<Transaction<'_>, Cause>
 /// The one number that `sql` answers.
 pub(crate) fn int(conn: &Connection, sql: &'static str) -> Result<i64, Cause> {
     Ok(conn.prepare_cached(sql)?.query_row((), |row| row.get(0))?)
+}
+
+/// The one number that `sql` answers, if it answers any.
+pub(crate) fn int_of(
+    conn: &Connection,
+    sql: &'static str,
+    arguments: impl Params,
+) -> Result<Option<i64>, Cause> {
+    let answer = conn.prepare_cached(sql)?.query_row(arguments, |row| row.get(0));
+    Ok(answer.optional()?)
 }
 
 /// All rows that the statement answers, each read by `decode`. They are in memory, and the statement is over, before

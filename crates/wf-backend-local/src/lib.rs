@@ -8,13 +8,14 @@
 //!
 //! Modules in reading order: `config`, `open` (with `place`, `schema`, `connection`), [`LocalStore`] in `store`,
 //! `codec` (row ↔ domain), `queries` and `writer` (all SQL), `readers` and `threads` (where it runs), `fault` (the only
-//! mapping of SQLite's errors), `checkpoint`, `backup`, `restore`, `strays`.
+//! mapping of SQLite's errors), `checkpoint`, `backup`, `restore`, `copy`, `strays`.
 
 mod backup;
 mod checkpoint;
 mod codec;
 mod config;
 mod connection;
+mod copy;
 mod failpoint;
 mod fault;
 mod open;
@@ -33,6 +34,7 @@ mod writer;
 
 pub use backup::{BackupError, BackupReport};
 pub use config::LocalConfig;
+pub use copy::LocalCopy;
 pub use fault::{Cause, Trouble};
 pub use open::{MigrateReport, Opened, migrate};
 pub use restore::{FENCES_RAISED_BY, RestoreError, RestoreReport, restamp, restore};

@@ -156,6 +156,14 @@ pub(crate) fn version_of(
     if marks.is_blank() {
         return Ok(0);
     }
+    if crate::copy::is_unfinished(marks) {
+        return Err(OpenError::Refused {
+            message: format!(
+                "{} holds an unfinished copy of a store: run the same `wf-cli copy` again, or delete the file",
+                config.path.display()
+            ),
+        });
+    }
     if marks.application_id != APPLICATION_ID {
         return Err(OpenError::Refused {
             message: format!(

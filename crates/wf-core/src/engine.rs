@@ -6,6 +6,7 @@ mod bounds;
 pub mod call;
 mod check;
 mod commit;
+pub mod copy;
 pub mod dispatch;
 mod execute;
 mod find;
@@ -42,7 +43,7 @@ pub use call::{
 };
 pub use dispatch::{Dispatched, LeasedStream, Undelivered};
 pub use policies::{Policies, PoliciesError};
-pub use schedule::Fired;
+pub use schedule::{DueDeadlines, Fired};
 
 /// What an engine is made of.
 #[derive(Debug, Clone)]

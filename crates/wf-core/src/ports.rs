@@ -1,6 +1,7 @@
 //! What the engine needs from the world. All ports are object-safe and have no default methods.
 
 pub mod ambient;
+pub mod copy;
 pub mod leases;
 pub mod notification;
 pub mod orchestrator;
@@ -8,9 +9,11 @@ pub mod records;
 pub mod storage;
 
 pub use ambient::{ClockPort, IdPort};
+pub use copy::{CopyError, CopySourcePort, CopyTargetPort};
 pub use leases::{
-    Claim, ClaimedDeadline, ClaimedStream, Deadline, DeadlineChange, LeaseToken, NextDeadline,
-    OutboxQuery, OutboxRow, OutboxState, OutboxStatus, Settled, Settlement, latest_live_expiry,
+    Backlog, Claim, ClaimedDeadline, ClaimedStream, DamagedMessage, Deadline, DeadlineChange,
+    Finished, LeaseToken, NextDeadline, OutboxPage, OutboxPurge, OutboxQuery, OutboxRow,
+    OutboxState, OutboxStatus, Settled, Settlement, latest_live_expiry,
 };
 pub use notification::{DeliveryError, Message, NotificationPort};
 pub use orchestrator::OrchestratorPort;

@@ -171,7 +171,8 @@ fn check(commit: &Commit) -> Result<(), CommitError> {
     Ok(())
 }
 
-fn head(next: &Workflow, state: String) -> Head {
+/// The head row of a state.
+pub(crate) fn head(next: &Workflow, state: String) -> Head {
     Head {
         placement: Placement::of(next),
         assets: asset_list(next),
@@ -181,7 +182,8 @@ fn head(next: &Workflow, state: String) -> Head {
     }
 }
 
-fn event_row(mut event: Event) -> Result<EventRow, CommitError> {
+/// The rows of an event.
+pub(crate) fn event_row(mut event: Event) -> Result<EventRow, CommitError> {
     const MEMBER: &str = ",\"sensitive\":";
     let sensitive = std::mem::take(&mut event.sensitive);
     let body = json(&event, "an event")?;
@@ -200,7 +202,8 @@ fn event_row(mut event: Event) -> Result<EventRow, CommitError> {
     })
 }
 
-fn message_row(message: Message) -> Result<MessageRow, CommitError> {
+/// The row of a message.
+pub(crate) fn message_row(message: Message) -> Result<MessageRow, CommitError> {
     let body = json(&message, "a message")?;
     if body.len() > EVENT_BYTES_MAX {
         return Err(CommitError::TooLarge { what: "a message" });
