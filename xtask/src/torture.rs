@@ -35,6 +35,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// The short run with this seed.
+    pub(crate) fn of_seed(seed: u64) -> Self {
+        Self { seed: Some(seed), ..Self::default() }
+    }
+
     fn arguments(&self) -> Vec<String> {
         let mut arguments = Vec::new();
         let mut flag = |name: &str, value: Option<String>| {
