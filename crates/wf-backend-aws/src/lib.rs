@@ -13,6 +13,7 @@
 //! mapping of the SDK's errors). docs/dynamodb.md shows an example of each item.
 
 mod action;
+mod backlog;
 mod client;
 mod codec;
 mod commit;

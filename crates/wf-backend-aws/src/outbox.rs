@@ -6,9 +6,7 @@
 use std::collections::BTreeMap;
 
 use wf_core::models::{TenantId, Timestamp, WorkflowId};
-use wf_core::ports::{
-    Claim, ClaimedStream, OutboxQuery, OutboxRow, OutboxState, Page, SettleError, Settlement,
-};
+use wf_core::ports::{Claim, ClaimedStream, OutboxRow, OutboxState, SettleError, Settlement};
 
 use crate::action::{Action, Expression};
 use crate::codec::outbox;
@@ -17,7 +15,6 @@ use crate::item::{Item, Value};
 use crate::keys::{self, BY_ID, BY_STATE, Key, by_id, by_state};
 use crate::leases;
 use crate::link::{Link, Range, Unsent};
-use crate::read::lists;
 
 /// Most rows of one claimed stream.
 const STREAM_ROWS_MAX: usize = 16;
@@ -237,22 +234,6 @@ async fn applied(link: &Link, actions: &[Action]) -> Result<bool, SettleError> {
         Ok(met) => Ok(met.is_none()),
         Err(Unsent { fail, .. }) => Err(fail.into()),
     }
-}
-
-/// A page of messages. Those of one state that is not for ever are read by state, all others by id.
-pub(crate) async fn list(link: &Link, query: &OutboxQuery) -> Result<Page<OutboxRow>, Fail> {
-    let range = match query.state {
-        Some(OutboxState::Pending) => Range::prefix(by_state::PENDING.to_owned(), "").of(BY_STATE),
-        Some(OutboxState::Dead) => Range::prefix(by_state::DEAD.to_owned(), "").of(BY_STATE),
-        Some(OutboxState::Delivered) | None => {
-            Range::prefix(by_id::MESSAGES.to_owned(), "").of(BY_ID)
-        }
-    };
-    let keep = |item: &Item| {
-        let row = outbox::read(item)?;
-        Ok(query.state.is_none_or(|state| row.status.state == state).then_some(row))
-    };
-    lists::page_of(link, range, query.after.as_ref(), query.limit, keep).await
 }
 
 /// Makes a dead row pending again; false when there is none with this id.

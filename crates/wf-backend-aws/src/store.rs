@@ -7,9 +7,10 @@ use wf_core::locks::LockRow;
 use wf_core::models::{Actor, Digest, Person, TenantId, Timestamp, Workflow, WorkflowId};
 use wf_core::policy::Definition;
 use wf_core::ports::{
-    Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
-    LeaseToken, ListQuery, LoadQuery, NextDeadline, OpenError, OutboxQuery, OutboxRow, Page,
-    ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
+    Backlog, Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
+    LeaseToken, ListQuery, LoadQuery, NextDeadline, OpenError, OutboxPage, OutboxPurge,
+    OutboxQuery, Page, ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort,
+    StoreIdentity, Swept,
 };
 use wf_core::state_machine::Event;
 
@@ -19,7 +20,7 @@ use crate::leases::ShardLease;
 use crate::link::{Link, Usage};
 use crate::open::{self, Opened};
 use crate::read::{events, lists, load};
-use crate::{commit, deadlines, definitions, keys, leases, outbox, sweep};
+use crate::{backlog, commit, deadlines, definitions, keys, leases, outbox, sweep};
 
 /// A store in a DynamoDB table. Cheap to clone; all clones are one store. Nothing runs in the background and nothing is
 /// buffered: when a call has returned, its work is done.
@@ -168,8 +169,16 @@ impl StorageBackendPort for AwsStore {
         outbox::settle(&self.link, settlement).await
     }
 
-    async fn list_outbox(&self, query: &OutboxQuery) -> Result<Page<OutboxRow>, ReadError> {
-        Ok(outbox::list(&self.link, query).await?)
+    async fn list_outbox(&self, query: &OutboxQuery) -> Result<OutboxPage, ReadError> {
+        Ok(backlog::list(&self.link, query).await?)
+    }
+
+    async fn outbox_backlog(&self, limit: u32) -> Result<Backlog, ReadError> {
+        Ok(backlog::backlog(&self.link, limit).await?)
+    }
+
+    async fn purge_outbox(&self, purge: &OutboxPurge) -> Result<u64, SettleError> {
+        Ok(backlog::purge(&self.link, purge).await?)
     }
 
     async fn revive_outbox(&self, id: &str, now: Timestamp) -> Result<bool, SettleError> {

@@ -12,9 +12,9 @@ use wf_core::locks::LockRow;
 use wf_core::models::{Actor, Digest, Person, TenantId, Timestamp, Workflow, WorkflowId};
 use wf_core::policy::Definition;
 use wf_core::ports::{
-    Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError, ListQuery,
-    LoadQuery, NextDeadline, OpenError, OutboxQuery, OutboxRow, Page, ReadError, Recent,
-    SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
+    Backlog, Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
+    ListQuery, LoadQuery, NextDeadline, OpenError, OutboxPage, OutboxPurge, OutboxQuery, Page,
+    ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
 };
 use wf_core::state_machine::Event;
 
@@ -319,8 +319,24 @@ impl StorageBackendPort for LocalStore {
         settled(self.task(Task::SettleOutbox(settlement.clone())).await)
     }
 
-    async fn list_outbox(&self, query: &OutboxQuery) -> Result<Page<OutboxRow>, ReadError> {
+    async fn list_outbox(&self, query: &OutboxQuery) -> Result<OutboxPage, ReadError> {
         outbox::list(&self.inner.readers, query).await
+    }
+
+    async fn outbox_backlog(&self, limit: u32) -> Result<Backlog, ReadError> {
+        outbox::backlog(&self.inner.readers, limit).await
+    }
+
+    async fn purge_outbox(&self, purge: &OutboxPurge) -> Result<u64, SettleError> {
+        if purge.dry_run {
+            let counted = outbox::purgeable(&self.inner.readers, purge).await;
+            return counted.map_err(|error| SettleError::Unavailable { source: Box::new(error) });
+        }
+        match self.task(Task::PurgeOutbox(*purge)).await {
+            Ok(Done::Purged(deleted)) => Ok(deleted),
+            Ok(_) => Err(mismatch().into_settle_error()),
+            Err(failure) => Err(failure.into_settle_error()),
+        }
     }
 
     async fn revive_outbox(&self, id: &str, now: Timestamp) -> Result<bool, SettleError> {

@@ -15,7 +15,7 @@
 //! - `acquired_at` of a holder is `next.updated_at`, its owner is `next.owner`.
 //! - `Acquire` fails also where the workflow itself holds the asset: it is not free.
 //! - A new outbox row is pending, with no attempts, due at the time of its message. A retry and giving up count as a
-//!   failed attempt, a delivery does not. A revived row is due at the time it was revived, with no attempts.
+//!   failed attempt, a delivery does not. The time of one that was given up is when that was. A revived row is due at the time it was revived, with no attempts.
 //! - Only pending rows have a place in a stream; dead ones are passed over. A settlement changes pending rows only.
 //! - A lease is live until its expiry has come. A settlement is judged by its token alone: until somebody else claimed,
 //!   a late holder may still settle; after that, or after the lease was settled, it is `LeaseLost`.
@@ -30,6 +30,7 @@ mod macros;
 mod violation;
 
 mod port;
+mod purge;
 mod s01;
 mod s02;
 mod s03;
@@ -214,6 +215,11 @@ clauses! {
         port_sweep_deletes_expired_rows
         port_sweep_deletes_old_deliveries
         port_sweep_keeps_its_limit;
+
+    purge:
+        port_purge_deletes_what_is_old
+        port_purge_never_takes_a_pending_message
+        port_backlog_is_counted_up_to_its_limit;
 }
 
 /// Runs one clause against the fixture that `fixture` makes, on a runtime of its own with two threads.

@@ -23,9 +23,9 @@ use wf_core::locks::LockRow;
 use wf_core::models::{Actor, Digest, Person, TenantId, Timestamp, Workflow, WorkflowId};
 use wf_core::policy::Definition;
 use wf_core::ports::{
-    Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError, ListQuery,
-    LoadQuery, NextDeadline, OpenError, OutboxQuery, OutboxRow, Page, ReadError, Recent,
-    SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
+    Backlog, Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
+    ListQuery, LoadQuery, NextDeadline, OpenError, OutboxPage, OutboxPurge, OutboxQuery, Page,
+    ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
 };
 use wf_core::state_machine::Event;
 
@@ -165,8 +165,17 @@ impl StorageBackendPort for ModelStore {
         self.lock().settle_outbox(settlement)
     }
 
-    async fn list_outbox(&self, query: &OutboxQuery) -> Result<Page<OutboxRow>, ReadError> {
-        Ok(self.lock().list_outbox(query))
+    async fn list_outbox(&self, query: &OutboxQuery) -> Result<OutboxPage, ReadError> {
+        let Page { items, next } = self.lock().list_outbox(query);
+        Ok(OutboxPage { items, damaged: Vec::new(), next })
+    }
+
+    async fn outbox_backlog(&self, limit: u32) -> Result<Backlog, ReadError> {
+        Ok(self.lock().outbox_backlog(limit))
+    }
+
+    async fn purge_outbox(&self, purge: &OutboxPurge) -> Result<u64, SettleError> {
+        Ok(self.lock().purge_outbox(purge))
     }
 
     async fn revive_outbox(&self, id: &str, now: Timestamp) -> Result<bool, SettleError> {

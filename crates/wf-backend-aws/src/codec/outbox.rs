@@ -50,18 +50,28 @@ pub(crate) fn write(message: &Message) -> Result<(Attributes, usize), Fail> {
     Ok((attributes, size))
 }
 
+/// Where the delivery of a row stands.
+pub(crate) fn state(item: &Item) -> Result<OutboxState, Fail> {
+    match item.text("delivery")? {
+        "pending" => Ok(OutboxState::Pending),
+        "delivered" => Ok(OutboxState::Delivered),
+        "dead" => Ok(OutboxState::Dead),
+        other => Err(Fail::unreadable("delivery", other)),
+    }
+}
+
+/// The id that a row is stored under, as its key spells it: of one that cannot be read.
+pub(crate) fn stored_id(item: &Item) -> String {
+    let key = item.text(keys::SK).unwrap_or_default();
+    key.splitn(3, '#').nth(2).unwrap_or(key).to_owned()
+}
+
 /// A row as it was written.
 pub(crate) fn read(item: &Item) -> Result<OutboxRow, Fail> {
-    let state = match item.text("delivery")? {
-        "pending" => OutboxState::Pending,
-        "delivered" => OutboxState::Delivered,
-        "dead" => OutboxState::Dead,
-        other => return Err(Fail::unreadable("delivery", other)),
-    };
     Ok(OutboxRow {
         message: item.json("body")?,
         status: OutboxStatus {
-            state,
+            state: state(item)?,
             attempts: item.number("attempts")?,
             next_attempt_at: Timestamp::from_ms(item.number("next_attempt_at")?),
             last_error: item.opt_text("last_error")?.map(str::to_owned),
@@ -89,6 +99,7 @@ pub(crate) fn settle(row: &mut OutboxRow, settled: &Settled, now: Timestamp) -> 
         Settled::Dead { error } => {
             status.attempts = status.attempts.saturating_add(1);
             status.state = OutboxState::Dead;
+            status.next_attempt_at = now;
             status.last_error = Some(error.clone());
             changed("", status, by_state::DEAD, place, Vec::new())
         }

@@ -167,15 +167,29 @@ pub(crate) fn event(body: &str, sensitive: Option<&str>) -> Read<Event> {
     Ok(event)
 }
 
+/// Tells what is stored damaged from a read that failed.
+pub(crate) fn readable<T>(read: Read<T>) -> Read<Result<T, String>> {
+    match read {
+        Ok(value) => Ok(Ok(value)),
+        Err(Cause::Unreadable(why)) => Ok(Err(why)),
+        Err(other @ (Cause::Sqlite(_) | Cause::System(_) | Cause::Unfit(_))) => Err(other),
+    }
+}
+
+/// Where a delivery stands.
+pub(crate) fn outbox_state(text: &str) -> Read<OutboxState> {
+    match text {
+        "pending" => Ok(OutboxState::Pending),
+        "delivered" => Ok(OutboxState::Delivered),
+        "dead" => Ok(OutboxState::Dead),
+        other => Err(unreadable("the state of a message", other)),
+    }
+}
+
 /// Columns `message, state, attempts, next_attempt_at, last_error`.
 pub(crate) fn outbox(columns: &mut Columns<'_>) -> Read<OutboxRow> {
     let message = json("a message", columns.text()?)?;
-    let state = match columns.text()? {
-        "pending" => OutboxState::Pending,
-        "delivered" => OutboxState::Delivered,
-        "dead" => OutboxState::Dead,
-        other => return Err(unreadable("the state of a message", other)),
-    };
+    let state = outbox_state(columns.text()?)?;
     let attempts = columns.next::<i64>()?;
     let next_attempt_at = Timestamp::from_ms(columns.next()?);
     let last_error = columns.next::<Option<String>>()?;

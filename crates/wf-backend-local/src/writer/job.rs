@@ -4,7 +4,7 @@ use tokio::sync::oneshot;
 use wf_core::models::{Digest, Timestamp};
 use wf_core::policy::Definition;
 use wf_core::ports::{
-    Claim, ClaimedDeadline, ClaimedStream, CommitError, Conflict, Settlement, Swept,
+    Claim, ClaimedDeadline, ClaimedStream, CommitError, Conflict, OutboxPurge, Settlement, Swept,
 };
 
 use crate::codec::encode::Prepared;
@@ -35,6 +35,8 @@ pub(crate) enum Task {
         /// Now.
         now: Timestamp,
     },
+    /// `purge_outbox`.
+    PurgeOutbox(OutboxPurge),
     /// `claim_deadlines`.
     ClaimDeadlines(Claim),
     /// `settle_deadline`.
@@ -65,6 +67,8 @@ pub(crate) enum Done {
     Settled(bool),
     /// Whether there was a dead row.
     Revived(bool),
+    /// How many messages were deleted.
+    Purged(u64),
     /// The other digest under which the version is known, if any.
     Definition(Option<Digest>),
     /// What was swept.

@@ -3,8 +3,8 @@
 use tempfile::TempDir;
 use wf_backend_local::LocalStore;
 use wf_core::ports::{
-    Claim, CommitError, LeaseToken, ListQuery, OpenError, OutboxQuery, OutboxState, ReadError,
-    Settlement, StorageBackendPort as _,
+    Claim, CommitError, Finished, LeaseToken, ListQuery, OpenError, OutboxPurge, OutboxQuery,
+    OutboxState, ReadError, Settlement, StorageBackendPort as _,
 };
 use wf_testkit::build::at;
 
@@ -171,6 +171,45 @@ async fn a_damaged_message_is_put_aside_and_keeps_no_other_waiting() {
     let again = store.claim_outbox(&claim("u")).await.unwrap();
     assert_eq!(again.len(), 7, "the damaged message is not looked at again: {again:?}");
     let dead = OutboxQuery { state: Some(OutboxState::Dead), after: None, limit: 10 };
-    assert!(matches!(store.list_outbox(&dead).await, Err(ReadError::Corrupt { .. })), "and seen");
+    let page = store.list_outbox(&dead).await.unwrap();
+    let [damaged] = page.damaged.as_slice() else { unreachable!("one, and seen: {page:?}") };
+    assert_eq!((page.items.len(), damaged.state), (0, Some(OutboxState::Dead)), "{damaged:?}");
+    assert!(damaged.error.contains("a message"), "{damaged:?}");
     assert!(store.is_healthy());
+}
+
+#[tokio::test]
+async fn a_damaged_message_hides_no_other_of_a_list_and_goes_with_a_purge() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    for n in 1..=4 {
+        store.commit(start(n).message("log").build()).await.unwrap();
+    }
+    let all = OutboxQuery { state: None, after: None, limit: 100 };
+    let whole = store.list_outbox(&all).await.unwrap().items;
+    let damage =
+        "UPDATE outbox SET message = '{', state = 'dead' WHERE oid = (SELECT min(oid) FROM outbox)";
+    meddle(&store.config().path, damage).unwrap();
+    // Page by page, each with one row: the damaged one counts for the limit, and the cursor goes past it.
+    let (mut seen, mut damaged, mut query) =
+        (Vec::new(), Vec::new(), OutboxQuery { limit: 1, ..all.clone() });
+    loop {
+        let page = store.list_outbox(&query).await.unwrap();
+        assert_eq!(page.items.len() + page.damaged.len(), 1, "{page:?}");
+        seen.extend(page.items);
+        damaged.extend(page.damaged);
+        match page.next {
+            Some(next) => query.after = Some(next),
+            None => break,
+        }
+    }
+    assert_eq!((seen.as_slice(), damaged.len()), (&whole[1..], 1));
+    assert_eq!(damaged[0].id, whole[0].message.id);
+    let backlog = store.outbox_backlog(100).await.unwrap();
+    assert_eq!((backlog.pending, backlog.dead), (u64::try_from(whole.len() - 1).unwrap(), 1));
+    let purge =
+        OutboxPurge { which: Finished::Dead, until: at(10_000_000), limit: 100, dry_run: false };
+    assert_eq!(store.purge_outbox(&purge).await.unwrap(), 1);
+    let left = store.list_outbox(&all).await.unwrap();
+    assert_eq!((left.items.as_slice(), left.damaged.len()), (&whole[1..], 0));
 }

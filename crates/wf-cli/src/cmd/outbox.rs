@@ -1,8 +1,12 @@
 //! `wf-cli outbox`: messages that wait, were delivered, or were given up.
 
+mod purge;
+
 use clap::{Args, Subcommand};
-use serde_json::json;
-use wf_core::ports::{ClockPort as _, OutboxQuery, OutboxRow, OutboxState, StorageBackendPort};
+use serde_json::{Value, json};
+use wf_core::ports::{
+    ClockPort as _, DamagedMessage, OutboxQuery, OutboxRow, OutboxState, StorageBackendPort,
+};
 
 use crate::ambient::SystemClock;
 use crate::compose;
@@ -10,7 +14,7 @@ use crate::config::ConfigArgs;
 use crate::exit::Failure;
 use crate::output::Output;
 
-/// List messages, and send a dead one again
+/// List messages, send a dead one again, delete old ones
 #[derive(Debug, Args)]
 pub(crate) struct OutboxArgs {
     #[command(subcommand)]
@@ -21,6 +25,7 @@ pub(crate) struct OutboxArgs {
 enum OutboxCommand {
     List(ListArgs),
     Retry(RetryArgs),
+    Purge(purge::PurgeArgs),
 }
 
 /// List messages
@@ -57,11 +62,15 @@ pub(crate) async fn run(
     config: &ConfigArgs,
     output: Output,
 ) -> Result<(), Failure> {
-    let backend = compose::open_existing(&config.load()?).await?;
+    let config = config.load()?;
+    let backend = compose::open_existing(&config).await?;
     let store = backend.store();
     let done = match &args.command {
         OutboxCommand::List(args) => list(args, store.as_ref(), output).await,
         OutboxCommand::Retry(args) => retry(args, store.as_ref(), output).await,
+        OutboxCommand::Purge(args) => {
+            purge::purge(args, config.retention, store.as_ref(), output).await
+        }
     };
     backend.close().await;
     done
@@ -83,10 +92,11 @@ async fn list(
     };
     let wanted = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let mut query = OutboxQuery { state, after: None, limit: args.limit.min(500) };
-    let mut rows: Vec<OutboxRow> = Vec::new();
+    let mut rows: Vec<Result<OutboxRow, DamagedMessage>> = Vec::new();
     let more = loop {
         let page = store.list_outbox(&query).await?;
-        rows.extend(page.items);
+        rows.extend(page.items.into_iter().map(Ok));
+        rows.extend(page.damaged.into_iter().map(Err));
         match page.next {
             Some(_) if rows.len() >= wanted => break true,
             Some(next) => query.after = Some(next),
@@ -95,19 +105,15 @@ async fn list(
     };
     rows.truncate(wanted);
     if output.is_json() {
-        let messages: Vec<_> = rows
+        let messages: Vec<Value> =
+            rows.iter().filter_map(|row| row.as_ref().ok()).map(shown).collect();
+        let damaged: Vec<Value> = rows
             .iter()
-            .map(|row| {
-                json!({
-                    "message": row.message,
-                    "state": row.status.state,
-                    "attempts": row.status.attempts,
-                    "next_attempt_at": row.status.next_attempt_at,
-                    "last_error": row.status.last_error,
-                })
-            })
+            .filter_map(|row| row.as_ref().err())
+            .map(|row| json!({ "id": row.id, "state": row.state, "damage": row.error }))
             .collect();
-        return output.document(&json!({ "messages": messages, "more": more }));
+        let document = json!({ "messages": messages, "damaged": damaged, "more": more });
+        return output.document(&document);
     }
     let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
     let headings = ["ID", "STATE", "TYPE", "TO", "AT", "ATTEMPTS", "LAST ERROR"];
@@ -118,15 +124,37 @@ async fn list(
     Ok(())
 }
 
-fn cells(row: &OutboxRow) -> Vec<String> {
-    let state = match row.status.state {
+fn shown(row: &OutboxRow) -> Value {
+    json!({
+        "message": row.message,
+        "state": row.status.state,
+        "attempts": row.status.attempts,
+        "next_attempt_at": row.status.next_attempt_at,
+        "last_error": row.status.last_error,
+    })
+}
+
+const fn name(state: OutboxState) -> &'static str {
+    match state {
         OutboxState::Pending => "pending",
         OutboxState::Delivered => "delivered",
         OutboxState::Dead => "dead",
+    }
+}
+
+fn cells(row: &Result<OutboxRow, DamagedMessage>) -> Vec<String> {
+    let row = match row {
+        Ok(row) => row,
+        Err(DamagedMessage { id, state, error }) => {
+            let unknown = || "?".to_owned();
+            let state = state.map_or_else(unknown, |state| name(state).to_owned());
+            let damage = format!("damaged: {error}");
+            return vec![id.clone(), state, unknown(), unknown(), unknown(), unknown(), damage];
+        }
     };
     vec![
         row.message.id.clone(),
-        state.to_owned(),
+        name(row.status.state).to_owned(),
         row.message.kind.clone(),
         row.message.recipient.clone(),
         row.message.time.to_string(),

@@ -77,7 +77,7 @@ pub struct OutboxStatus {
     pub state: OutboxState,
     /// Failed attempts so far.
     pub attempts: u32,
-    /// Not before this time.
+    /// Not before this time; of a message that was given up, when that was.
     pub next_attempt_at: Timestamp,
     /// What the last failure said, if any.
     pub last_error: Option<String>,
@@ -143,6 +143,62 @@ pub struct OutboxQuery {
     pub after: Option<Cursor>,
     /// At most this many rows, at least 1.
     pub limit: u32,
+}
+
+/// A page of outbox rows.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OutboxPage {
+    /// The rows.
+    pub items: Vec<OutboxRow>,
+    /// Rows of this page that cannot be read. They count for its limit.
+    pub damaged: Vec<DamagedMessage>,
+    /// Where the next page starts; `None` at the end.
+    pub next: Option<Cursor>,
+}
+
+/// A row of the outbox that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedMessage {
+    /// The id it is stored under.
+    pub id: String,
+    /// Where its delivery stands, if that can be read.
+    pub state: Option<OutboxState>,
+    /// What is wrong with it.
+    pub error: String,
+}
+
+/// Messages that nobody delivers any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finished {
+    /// Delivered.
+    Delivered,
+    /// Given up.
+    Dead,
+}
+
+/// Which messages to delete. A pending one never goes, so no stream loses its order or what it has to deliver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutboxPurge {
+    /// Those that ended so,
+    pub which: Finished,
+    /// at this time or before.
+    pub until: Timestamp,
+    /// At most this many.
+    pub limit: u32,
+    /// Only count them.
+    pub dry_run: bool,
+}
+
+/// How much of the outbox is not delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Backlog {
+    /// Messages to be delivered.
+    pub pending: u64,
+    /// Messages that were given up.
+    pub dead: u64,
+    /// When the event was of the oldest message to be delivered. Where many are, the oldest of those that a backend looks
+    /// at: at least 100, those of the workflows that started first.
+    pub oldest_pending: Option<Timestamp>,
 }
 
 /// A deadline under lease.

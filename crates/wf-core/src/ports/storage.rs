@@ -10,9 +10,9 @@ use crate::policy::Definition;
 use crate::state_machine::Event;
 
 use super::{
-    Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError, ListQuery,
-    LoadQuery, NextDeadline, OutboxQuery, OutboxRow, Page, ReadError, Recent, SettleError,
-    Settlement, Snapshot, StoreIdentity, Swept,
+    Backlog, Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
+    ListQuery, LoadQuery, NextDeadline, OutboxPage, OutboxPurge, OutboxQuery, Page, ReadError,
+    Recent, SettleError, Settlement, Snapshot, StoreIdentity, Swept,
 };
 
 /// The store. Implementations must obey:
@@ -106,8 +106,14 @@ pub trait StorageBackendPort: Debug + Send + Sync {
     /// Records what became of claimed messages and releases the lease.
     async fn settle_outbox(&self, settlement: &Settlement) -> Result<(), SettleError>;
 
-    /// A page of outbox rows.
-    async fn list_outbox(&self, query: &OutboxQuery) -> Result<Page<OutboxRow>, ReadError>;
+    /// A page of outbox rows. A row that cannot be read is told as damaged; it hides no other.
+    async fn list_outbox(&self, query: &OutboxQuery) -> Result<OutboxPage, ReadError>;
+
+    /// How much is not delivered, counted up to `limit` of each kind so that the cost is bounded.
+    async fn outbox_backlog(&self, limit: u32) -> Result<Backlog, ReadError>;
+
+    /// Deletes (or only counts) messages that nobody delivers any more; how many. Never a pending one.
+    async fn purge_outbox(&self, purge: &OutboxPurge) -> Result<u64, SettleError>;
 
     /// Makes a dead row pending again under its old id; false when there is no dead row with this id.
     async fn revive_outbox(&self, id: &str, now: Timestamp) -> Result<bool, SettleError>;

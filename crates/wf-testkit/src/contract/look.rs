@@ -9,7 +9,7 @@ use wf_core::locks::LockRow;
 use wf_core::models::{AssetId, Person, Phase, TenantId, Workflow, WorkflowId};
 use wf_core::ports::{
     Claim, ClaimedDeadline, Commit, CommitError, Conflict, Cursor, Deadline, LeaseToken, LedgerKey,
-    LedgerRow, ListQuery, LoadQuery, OutboxQuery, OutboxRow, Page, ReadError, Snapshot,
+    LedgerRow, ListQuery, LoadQuery, OutboxPage, OutboxQuery, OutboxRow, Page, ReadError, Snapshot,
     StorageBackendPort,
 };
 use wf_core::state_machine::Event;
@@ -161,9 +161,21 @@ pub(super) async fn all_locks(
 pub(super) async fn all_outbox(store: &Store, limit: u32) -> Result<Vec<OutboxRow>, Violation> {
     walk(limit, |after| {
         let query = OutboxQuery { state: None, after, limit };
-        Box::pin(async move { store.list_outbox(&query).await })
+        Box::pin(async move { outbox_page(store.as_ref(), &query).await })
     })
     .await
+}
+
+/// A page of outbox rows. One that cannot be read is an error: nobody damaged it.
+pub(crate) async fn outbox_page(
+    store: &dyn StorageBackendPort,
+    query: &OutboxQuery,
+) -> Result<Page<OutboxRow>, ReadError> {
+    let OutboxPage { items, damaged, next } = store.list_outbox(query).await?;
+    match damaged.into_iter().next() {
+        None => Ok(Page { items, next }),
+        Some(damaged) => Err(ReadError::Corrupt { what: damaged.error }),
+    }
 }
 
 /// The outbox row with this id.

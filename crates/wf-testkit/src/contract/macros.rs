@@ -116,6 +116,9 @@ macro_rules! storage_contract {
             port_sweep_deletes_expired_rows
             port_sweep_deletes_old_deliveries
             port_sweep_keeps_its_limit
+            port_purge_deletes_what_is_old
+            port_purge_never_takes_a_pending_message
+            port_backlog_is_counted_up_to_its_limit
         }
     };
     ($fixture:expr $(,)?) => {

@@ -42,6 +42,10 @@ pub enum Call {
     SettleOutbox,
     /// `list_outbox`
     ListOutbox,
+    /// `outbox_backlog`
+    OutboxBacklog,
+    /// `purge_outbox`
+    PurgeOutbox,
     /// `revive_outbox`
     ReviveOutbox,
     /// `claim_deadlines`

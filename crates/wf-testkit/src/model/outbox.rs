@@ -2,8 +2,8 @@
 
 use wf_core::models::Timestamp;
 use wf_core::ports::{
-    Claim, ClaimedDeadline, ClaimedStream, Deadline, LeaseToken, OutboxRow, OutboxState,
-    SettleError, Settled, Settlement, Swept,
+    Backlog, Claim, ClaimedDeadline, ClaimedStream, Deadline, Finished, LeaseToken, OutboxPurge,
+    OutboxRow, OutboxState, OutboxStatus, SettleError, Settled, Settlement, Swept,
 };
 
 use super::state::{StreamKey, rows};
@@ -98,6 +98,35 @@ impl State {
         status.attempts = 0;
         status.next_attempt_at = now;
         true
+    }
+
+    pub(crate) fn outbox_backlog(&self, limit: u32) -> Backlog {
+        let all = |state| {
+            let rows = self.outbox.values().map(|queued| &queued.row);
+            rows.filter(move |row| row.status.state == state)
+        };
+        let count = |state| u64::try_from(all(state).count()).unwrap_or(u64::MAX);
+        Backlog {
+            pending: count(OutboxState::Pending).min(limit.into()),
+            dead: count(OutboxState::Dead).min(limit.into()),
+            oldest_pending: all(OutboxState::Pending).map(|row| row.message.time).min(),
+        }
+    }
+
+    pub(crate) fn purge_outbox(&mut self, purge: &OutboxPurge) -> u64 {
+        let goes = |queued: &Queued| {
+            let OutboxStatus { state, next_attempt_at, .. } = &queued.row.status;
+            match purge.which {
+                Finished::Delivered => queued.delivered_at.is_some_and(|at| at <= purge.until),
+                Finished::Dead => *state == OutboxState::Dead && *next_attempt_at <= purge.until,
+            }
+        };
+        let old = self.outbox.iter().filter(|(_, queued)| goes(queued)).map(|(id, _)| id.clone());
+        let old: Vec<String> = old.take(rows(purge.limit)).collect();
+        if !purge.dry_run {
+            self.outbox.retain(|id, _| !old.contains(id));
+        }
+        u64::try_from(old.len()).unwrap_or(u64::MAX)
     }
 
     pub(crate) fn next_deadline(&self, now: Timestamp, lease_ms: i64) -> Option<Timestamp> {
@@ -219,6 +248,7 @@ fn settle(queued: &mut Queued, settled: &Settled, now: Timestamp) {
         Settled::Dead { error } => {
             status.attempts += 1;
             status.state = OutboxState::Dead;
+            status.next_attempt_at = now;
             status.last_error = Some(error.clone());
         }
     }

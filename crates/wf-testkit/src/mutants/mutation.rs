@@ -133,6 +133,18 @@ pub enum Mutation {
     RetryAtOnce,
     /// A message that was given up is deleted.
     DeadDeleted,
+    /// A purge deletes what is not old enough.
+    PurgeIgnoresAge,
+    /// A purge deletes what is still to be delivered.
+    PurgeTakesPending,
+    /// A purge knows no limit.
+    PurgeUnlimited,
+    /// A purge that only counts deletes.
+    PurgeCountDeletes,
+    /// What is delivered counts as pending.
+    BacklogCountsDelivered,
+    /// The backlog is counted to its end.
+    BacklogUnlimited,
     /// Any message can be made pending again.
     ReviveAnything,
     /// A live lease hides nothing.
@@ -184,6 +196,15 @@ pub const MUTATIONS: &[(Mutation, &[&str])] = &[
     (Mutation::SweepDeletesEarly, &["port_sweep_deletes_expired_rows"]),
     (Mutation::SweepDeletesDead, &["port_sweep_deletes_old_deliveries"]),
     (Mutation::SweepUnlimited, &["port_sweep_keeps_its_limit"]),
+    (Mutation::PurgeIgnoresAge, &["port_purge_deletes_what_is_old"]),
+    (Mutation::PurgeTakesPending, &["port_purge_never_takes_a_pending_message"]),
+    (
+        Mutation::PurgeUnlimited,
+        &["port_purge_deletes_what_is_old", "port_purge_never_takes_a_pending_message"],
+    ),
+    (Mutation::PurgeCountDeletes, &["port_purge_deletes_what_is_old"]),
+    (Mutation::BacklogCountsDelivered, &["port_backlog_is_counted_up_to_its_limit"]),
+    (Mutation::BacklogUnlimited, &["port_backlog_is_counted_up_to_its_limit"]),
     (Mutation::OutboxForgotten, &["s01_commit_writes_every_part"]),
     (Mutation::DeadlinesForgotten, &["s01_commit_writes_every_part"]),
     (Mutation::LedgerForgotten, &["s01_commit_writes_every_part", "s09_resend_meets_its_row"]),

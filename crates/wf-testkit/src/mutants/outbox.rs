@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use wf_core::models::Timestamp;
 use wf_core::ports::{
-    Claim, ClaimedDeadline, ClaimedStream, NextDeadline, OutboxState, ReadError, SettleError,
-    Settled, Settlement, StorageBackendPort, Swept,
+    Claim, ClaimedDeadline, ClaimedStream, NextDeadline, OutboxPurge, OutboxState, ReadError,
+    SettleError, Settled, Settlement, StorageBackendPort, Swept,
 };
 
 use super::{MutantStore, Mutation};
@@ -137,6 +137,27 @@ impl MutantStore {
             return Ok(true);
         }
         self.faulty().revive_outbox(id, now).await
+    }
+
+    pub(super) async fn mutant_purge_outbox(
+        &self,
+        purge: &OutboxPurge,
+    ) -> Result<u64, SettleError> {
+        let mut purge = *purge;
+        if self.is(Mutation::PurgeIgnoresAge) {
+            purge.until = purge.until.plus_ms(DECADE_MS);
+        }
+        if self.is(Mutation::PurgeUnlimited) {
+            purge.limit = u32::MAX;
+        }
+        if self.is(Mutation::PurgeCountDeletes) {
+            purge.dry_run = false;
+        }
+        if self.is(Mutation::PurgeTakesPending) && !purge.dry_run {
+            let mut state = self.model().lock();
+            state.outbox.retain(|_, queued| queued.row.status.state != OutboxState::Pending);
+        }
+        self.faulty().purge_outbox(&purge).await
     }
 
     pub(super) async fn mutant_claim_deadlines(

@@ -4,8 +4,8 @@ use wf_core::locks::LockRow;
 use wf_core::models::{Actor, Person, TenantId, Workflow};
 use wf_core::policy::Definition;
 use wf_core::ports::{
-    Cursor, DefinitionError, ListQuery, LoadQuery, OutboxQuery, OutboxRow, Page, ReadError, Recent,
-    Snapshot, StorageBackendPort,
+    Backlog, Cursor, DefinitionError, ListQuery, LoadQuery, OutboxPage, OutboxQuery, Page,
+    ReadError, Recent, Snapshot, StorageBackendPort,
 };
 
 use super::{MutantStore, Mutation};
@@ -160,15 +160,27 @@ impl MutantStore {
     pub(super) async fn mutant_list_outbox(
         &self,
         query: &OutboxQuery,
-    ) -> Result<Page<OutboxRow>, ReadError> {
+    ) -> Result<OutboxPage, ReadError> {
         let (after, limit) = (query.after.clone(), query.limit);
         let mut query = query.clone();
         if self.is(Mutation::OffsetPages) {
             query.after = None;
             query.limit = u32::MAX;
         }
-        let page = self.faulty().list_outbox(&query).await?;
-        Ok(self.paged(page, after.as_ref(), limit))
+        let OutboxPage { items, damaged, next } = self.faulty().list_outbox(&query).await?;
+        let Page { items, next } = self.paged(Page { items, next }, after.as_ref(), limit);
+        Ok(OutboxPage { items, damaged, next })
+    }
+
+    pub(super) async fn mutant_outbox_backlog(&self, limit: u32) -> Result<Backlog, ReadError> {
+        let limit = if self.is(Mutation::BacklogUnlimited) { u32::MAX } else { limit };
+        let mut backlog = self.faulty().outbox_backlog(limit).await?;
+        if self.is(Mutation::BacklogCountsDelivered) {
+            let query = OutboxQuery { limit: u32::MAX, ..OutboxQuery::default() };
+            let all = self.faulty().list_outbox(&query).await?.items.len();
+            backlog.pending = u64::try_from(all).unwrap_or(u64::MAX);
+        }
+        Ok(backlog)
     }
 
     /// Breaks a page; for pages by offset it is given all rows.

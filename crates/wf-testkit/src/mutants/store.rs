@@ -8,9 +8,9 @@ use wf_core::locks::LockRow;
 use wf_core::models::{Actor, Digest, Person, TenantId, Timestamp, Workflow, WorkflowId};
 use wf_core::policy::Definition;
 use wf_core::ports::{
-    Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError, ListQuery,
-    LoadQuery, NextDeadline, OutboxQuery, OutboxRow, Page, ReadError, Recent, SettleError,
-    Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
+    Backlog, Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
+    ListQuery, LoadQuery, NextDeadline, OutboxPage, OutboxPurge, OutboxQuery, Page, ReadError,
+    Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
 };
 use wf_core::state_machine::Event;
 
@@ -206,8 +206,16 @@ impl StorageBackendPort for MutantStore {
         self.mutant_settle_outbox(settlement).await
     }
 
-    async fn list_outbox(&self, query: &OutboxQuery) -> Result<Page<OutboxRow>, ReadError> {
+    async fn list_outbox(&self, query: &OutboxQuery) -> Result<OutboxPage, ReadError> {
         self.mutant_list_outbox(query).await
+    }
+
+    async fn outbox_backlog(&self, limit: u32) -> Result<Backlog, ReadError> {
+        self.mutant_outbox_backlog(limit).await
+    }
+
+    async fn purge_outbox(&self, purge: &OutboxPurge) -> Result<u64, SettleError> {
+        self.mutant_purge_outbox(purge).await
     }
 
     async fn revive_outbox(&self, id: &str, now: Timestamp) -> Result<bool, SettleError> {

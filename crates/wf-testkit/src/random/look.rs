@@ -11,7 +11,7 @@ use super::commits::{actors, assets, nothing, tenants, workflow_ids};
 use super::run::{Runner, Same, same};
 use crate::build::definition;
 use crate::contract::Violation;
-use crate::contract::look::walk;
+use crate::contract::look::{outbox_page, walk};
 
 impl Runner<'_> {
     /// Every read for every tenant, and the ledger rows of every commit.
@@ -152,7 +152,7 @@ async fn outbox(
 ) -> Result<Vec<OutboxRow>, Violation> {
     let rows = walk(limit, |after| {
         let query = OutboxQuery { state, after, limit };
-        Box::pin(async move { store.list_outbox(&query).await })
+        Box::pin(async move { outbox_page(store, &query).await })
     });
     rows.await.map(answer::outbox)
 }

@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 use wf_core::models::Timestamp;
-use wf_core::ports::{Claim, ClaimedStream, OutboxRow, Settled, Settlement, latest_live_expiry};
+use wf_core::ports::{
+    Claim, ClaimedStream, Finished, OutboxPurge, OutboxRow, Settled, Settlement, latest_live_expiry,
+};
 
-use crate::codec::decode::{self, Read};
+use super::sweep;
+use crate::codec::decode::{self, Read, readable};
 use crate::connection::{rows, run};
 use crate::failpoint;
-use crate::fault::Cause;
 
 /// Messages of one claimed stream at most.
 const ROWS_MAX: i64 = 16;
@@ -36,9 +38,9 @@ SELECT o.sid, o.oid, o.message, o.state, o.attempts, o.next_attempt_at, o.last_e
                                    ORDER BY p.seq, p.id LIMIT ?2)
  ORDER BY q.key, o.seq, o.id";
 
-/// A message that cannot be read, why. It is dead, and stays as it is for who looks into it.
+/// A message that cannot be read, why, now. It is dead, and stays as it is for who looks into it.
 pub(crate) const PUT_ASIDE: &str =
-    "UPDATE outbox SET state = 'dead', last_error = ?2 WHERE oid = ?1";
+    "UPDATE outbox SET state = 'dead', last_error = ?2, next_attempt_at = ?3 WHERE oid = ?1";
 
 /// A stream that cannot be read: it is never due.
 pub(crate) const NEVER_DUE: &str = "UPDATE streams SET due_at = NULL WHERE sid = ?1";
@@ -95,6 +97,7 @@ pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Read<Vec<ClaimedStream>
                 streams.push((sid, stream));
             }
             Err(why) => {
+                metrics::counter!("checkpoint_notifications_damaged_total").increment(1);
                 tracing::error!(sid, why, "a stream of messages is damaged and is left alone");
                 run(conn, NEVER_DUE, [sid])?;
             }
@@ -106,7 +109,7 @@ pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Read<Vec<ClaimedStream>
     let ids: Vec<i64> = streams.iter().map(|(sid, _)| *sid).collect();
     let ids = serde_json::Value::from(ids).to_string();
     run(conn, LEASE, (&claim.token.0, until, &ids))?;
-    let mut rows = rows_of(conn, &ids)?;
+    let mut rows = rows_of(conn, &ids, claim.now)?;
     for (sid, stream) in &mut streams {
         stream.rows = rows.remove(sid).unwrap_or_default();
         // A row that is not due hides the rows behind it.
@@ -118,7 +121,11 @@ pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Read<Vec<ClaimedStream>
     Ok(streams.into_iter().map(|(_, stream)| stream).collect())
 }
 
-fn rows_of(conn: &Connection, streams: &str) -> Read<BTreeMap<i64, Vec<OutboxRow>>> {
+fn rows_of(
+    conn: &Connection,
+    streams: &str,
+    now: Timestamp,
+) -> Read<BTreeMap<i64, Vec<OutboxRow>>> {
     let mut found: BTreeMap<i64, Vec<OutboxRow>> = BTreeMap::new();
     let read = rows(conn, ROWS, (streams, ROWS_MAX), |columns| {
         let (sid, oid) = (columns.next::<i64>()?, columns.next::<i64>()?);
@@ -128,21 +135,13 @@ fn rows_of(conn: &Connection, streams: &str) -> Read<BTreeMap<i64, Vec<OutboxRow
         match row {
             Ok(row) => found.entry(sid).or_default().push(row),
             Err(why) => {
+                metrics::counter!("checkpoint_notifications_damaged_total").increment(1);
                 tracing::error!(sid, oid, why, "a message is damaged and is given up");
-                run(conn, PUT_ASIDE, (oid, why))?;
+                run(conn, PUT_ASIDE, (oid, why, now.as_ms()))?;
             }
         }
     }
     Ok(found)
-}
-
-/// Tells what is stored damaged from a read that failed.
-fn readable<T>(read: Read<T>) -> Read<Result<T, String>> {
-    match read {
-        Ok(value) => Ok(Ok(value)),
-        Err(Cause::Unreadable(why)) => Ok(Err(why)),
-        Err(other @ (Cause::Sqlite(_) | Cause::System(_) | Cause::Unfit(_))) => Err(other),
-    }
 }
 
 /// Records what became of messages; false, and nothing written, when the lease is somebody else's.
@@ -156,7 +155,7 @@ pub(crate) fn settle(conn: &Connection, settlement: &Settlement) -> Read<bool> {
         let (state, failures, next, delivered, error) = match settled {
             Settled::Delivered => ("delivered", 0, None, Some(settlement.now), None),
             Settled::Retry { at, error } => ("pending", 1, Some(*at), None, Some(error)),
-            Settled::Dead { error } => ("dead", 1, None, None, Some(error)),
+            Settled::Dead { error } => ("dead", 1, Some(settlement.now), None, Some(error)),
         };
         let (next, delivered) = (next.map(Timestamp::as_ms), delivered.map(Timestamp::as_ms));
         run(conn, SETTLE, (sid, id, state, failures, next, delivered, error))?;
@@ -164,6 +163,21 @@ pub(crate) fn settle(conn: &Connection, settlement: &Settlement) -> Read<bool> {
     run(conn, RELEASE, [sid])?;
     failpoint::hit(failpoint::OUTBOX_MARK)?;
     Ok(true)
+}
+
+/// The latest end that is old enough, limit. Answers the streams.
+pub(crate) const DELETE_DEAD: &str = "
+DELETE FROM outbox
+ WHERE oid IN (SELECT oid FROM outbox WHERE state = 'dead' AND next_attempt_at <= ?1 LIMIT ?2)
+RETURNING sid";
+
+/// Deletes messages that nobody delivers any more. A stream goes by its first pending message, so none notices.
+pub(crate) fn purge(conn: &Connection, purge: &OutboxPurge) -> Read<u64> {
+    let sql = match purge.which {
+        Finished::Delivered => sweep::DELETE_DELIVERED,
+        Finished::Dead => DELETE_DEAD,
+    };
+    sweep::delete_messages(conn, sql, purge.until, purge.limit)
 }
 
 /// Makes a dead message pending again.

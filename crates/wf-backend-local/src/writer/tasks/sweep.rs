@@ -55,11 +55,22 @@ pub(crate) fn sweep(
     let expiries_set = run(conn, SET_EXPIRY, (retention_ms, limit))?;
     run(conn, SWEPT, [limit])?;
     let ledger_deleted = run(conn, DELETE_EXPIRED, (now, limit))?;
-    let delivered = (now.saturating_sub(retention_ms), limit);
-    let streams = rows(conn, DELETE_DELIVERED, delivered, decode::one::<i64>)?;
-    let outbox_deleted = u64::try_from(streams.len()).unwrap_or(u64::MAX);
+    let old = Timestamp::from_ms(now.saturating_sub(retention_ms));
+    let outbox_deleted = delete_messages(conn, DELETE_DELIVERED, old, limit)?;
+    Ok(Swept { expiries_set, ledger_deleted, outbox_deleted })
+}
+
+/// Deletes messages by a statement that answers their streams, and streams that are empty then; how many messages.
+pub(super) fn delete_messages(
+    conn: &Connection,
+    sql: &'static str,
+    until: Timestamp,
+    limit: u32,
+) -> Read<u64> {
+    let streams = rows(conn, sql, (until.as_ms(), limit), decode::one::<i64>)?;
+    let deleted = u64::try_from(streams.len()).unwrap_or(u64::MAX);
     if !streams.is_empty() {
         run(conn, DELETE_EMPTY_STREAMS, [serde_json::Value::from(streams).to_string()])?;
     }
-    Ok(Swept { expiries_set, ledger_deleted, outbox_deleted })
+    Ok(deleted)
 }

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use wf_core::engine::Engine;
 use wf_core::ports::ClockPort as _;
 
-use super::dispatch;
+use super::{backlog, dispatch};
 use super::signals::stopped;
 use crate::ambient::SystemClock;
 use crate::compose;
@@ -63,6 +63,9 @@ pub(super) fn start(parts: Parts) -> Work {
         }
     };
     tasks.spawn(kept_up("clock", clock));
+    let (engine, stop) = (Arc::clone(&parts.engine), parts.stop.clone());
+    let backlog = move || backlog::watch(Arc::clone(&engine), stop.clone());
+    tasks.spawn(kept_up("backlog", backlog));
     let (engine, stop) = (parts.engine, parts.stop.clone());
     let sweep = move || sweep(Arc::clone(&engine), parts.retention, stop.clone());
     tasks.spawn(kept_up("sweep", sweep));

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use wf_core::models::{Digest, TenantId};
 use wf_core::policy::{DomainPolicyPort, PolicyCompilerPort};
-use wf_core::ports::{Message, OutboxQuery, OutboxRow, ReadError, StorageBackendPort};
+use wf_core::ports::{
+    DamagedMessage, Message, OutboxQuery, OutboxRow, ReadError, StorageBackendPort,
+};
 use wf_core::state_machine::notices::notices;
 use wf_core::state_machine::{Event, EventBody};
 
@@ -20,6 +22,7 @@ pub(super) struct Outbox<'a> {
     compiler: Option<&'a dyn PolicyCompilerPort>,
     policies: BTreeMap<Digest, Option<Arc<dyn DomainPolicyPort>>>,
     rows: BTreeMap<(TenantId, String), OutboxRow>,
+    damaged: Vec<DamagedMessage>,
 }
 
 impl<'a> Outbox<'a> {
@@ -28,15 +31,17 @@ impl<'a> Outbox<'a> {
         compiler: Option<&'a dyn PolicyCompilerPort>,
     ) -> Result<Self, ReadError> {
         let mut rows = BTreeMap::new();
+        let mut damaged = Vec::new();
         let mut query = OutboxQuery { limit: PAGE, ..OutboxQuery::default() };
         loop {
             let page = store.list_outbox(&query).await?;
             for row in page.items {
                 rows.insert((row.message.tenant.clone(), row.message.id.clone()), row);
             }
+            damaged.extend(page.damaged);
             match page.next {
                 Some(next) => query.after = Some(next),
-                None => return Ok(Self { compiler, policies: BTreeMap::new(), rows }),
+                None => return Ok(Self { compiler, policies: BTreeMap::new(), rows, damaged }),
             }
         }
     }
@@ -117,6 +122,9 @@ impl<'a> Outbox<'a> {
     pub(super) fn close(self, found: &mut Found) {
         for (_, id) in self.rows.into_keys() {
             found.add(Invariant::I10, id, "the message is of no committed event");
+        }
+        for DamagedMessage { id, error, .. } in self.damaged {
+            found.add(Invariant::Readable, id, &format!("the message is damaged: {error}"));
         }
     }
 }
