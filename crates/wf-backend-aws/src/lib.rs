@@ -10,7 +10,8 @@
 //! Modules in reading order: `config`, `client`, `table`, `open`, [`AwsStore`] in `store`, `keys` (where each item is),
 //! `item`, `action` and `codec` (item ↔ domain), `known` (what makes a commit need no read), `commit`, `read`, `outbox`,
 //! `deadlines`, `leases`, `definitions`, `sweep`, `link` (the wire: counting, time-outs, repeats), `fault` (the only
-//! mapping of the SDK's errors). docs/dynamodb.md shows an example of each item.
+//! mapping of the SDK's errors). Beside them `permissions` (what requests need to be allowed), `template` (the table as
+//! CloudFormation) and `examine` (for doctor). docs/dynamodb.md shows an example of each item.
 
 mod action;
 mod backlog;
@@ -20,6 +21,7 @@ mod commit;
 mod config;
 mod deadlines;
 mod definitions;
+pub mod examine;
 mod fault;
 mod item;
 mod keys;
@@ -28,10 +30,12 @@ mod leases;
 mod link;
 mod open;
 mod outbox;
+mod permissions;
 mod read;
 mod store;
 mod sweep;
 pub mod table;
+mod template;
 
 pub use config::AwsConfig;
 pub use fault::{Cause, Trouble};
@@ -39,3 +43,4 @@ pub use leases::ShardLease;
 pub use link::Usage;
 pub use open::Opened;
 pub use store::AwsStore;
+pub use template::template;
