@@ -4,12 +4,14 @@
 //! [`wire`] one connection, [`process`] what the system says about a server's process, [`samples`] times and what is said
 //! of them. The floors: [`raw`] (the same rows in SQLite) and [`echo`] (bare HTTP); [`child`] starts the echo and the
 //! Python peer, [`contenders`] measures each of them and the product the same way. Size: [`fill`] makes large databases,
-//! [`growth`] and [`start`] measure on them. Abuse: [`slow`] peers beside honest callers, and what
-//! time tells of [`foreign`] ids. Saying it: [`figures`] runs the rounds, [`verdicts`] compares with the targets,
+//! [`growth`] and [`start`] measure on them. Backlogs: messages of an [`outbox`], [`mod@deadlines`]. Abuse: [`slow`] peers
+//! beside honest callers, and what time tells of [`foreign`] ids. Identity: what [`auth`] costs, with [`tokens`] made here. Saying it: [`figures`] runs the rounds, [`verdicts`] compares with the targets,
 //! [`machine`] describes where, [`plot`] and [`report`] write.
 
+pub mod auth;
 pub mod child;
 pub mod contenders;
+pub mod deadlines;
 pub mod echo;
 pub mod figures;
 pub mod fill;
@@ -26,6 +28,7 @@ pub mod run;
 pub mod samples;
 pub mod slow;
 pub mod start;
+pub mod tokens;
 pub mod verdicts;
 pub mod wire;
 pub mod work;

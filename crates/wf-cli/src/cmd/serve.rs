@@ -5,6 +5,7 @@
 
 mod backlog;
 pub(crate) mod certificate;
+mod deadlines;
 mod dispatch;
 mod files;
 mod probes;

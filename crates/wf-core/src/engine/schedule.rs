@@ -1,8 +1,9 @@
 //! Fires deadlines that are due: takes their leases, runs `deadline_reached` as any other call, gives up what was refused.
 //!
 //! Those of one workflow go in order, one commit each; workflows go side by side. The deadline's id is the key of its
-//! firing, so that it happens once whoever fires it. Who serves sleeps until [`Engine::next_due`] and calls
-//! [`Engine::fire_due`]; neighbours: `dispatch`, `together`.
+//! firing, so that it happens once whoever fires it. Who serves sleeps until [`Engine::next_due`], claims with
+//! [`Engine::claim_due`] and runs [`Engine::fire_in_order`] in tasks of its own; [`Engine::fire_due`] does both once, for
+//! everybody else. Neighbours: `dispatch`, `together`.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,11 @@ use super::dispatch::together;
 
 /// The operation's name in the ledger.
 const OPERATION: &str = "deadline_reached";
+
+/// Deadlines of one workflow that are due, under lease, in the order in which they are to be fired.
+#[derive(Debug)]
+pub struct DueDeadlines(Vec<ClaimedDeadline>);
+
 /// What became of the deadlines that were due.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fired {
@@ -32,7 +38,8 @@ pub struct Fired {
 }
 
 impl Fired {
-    fn add(&mut self, other: Self) {
+    /// Adds what became of others.
+    pub fn add(&mut self, other: Self) {
         self.settled += other.settled;
         self.kept += other.kept;
         self.late_ms = self.late_ms.max(other.late_ms);
@@ -53,6 +60,20 @@ impl Engine {
     /// # Errors
     /// [`ReadError`] when the store does not answer.
     pub async fn fire_due(&self, limit: u32) -> Result<Fired, ReadError> {
+        let firing = self.claim_due(limit).await?.into_iter().map(|due| self.fire_in_order(due));
+        let mut fired = Fired::default();
+        for one in together::all(firing).await {
+            fired.add(one);
+        }
+        Ok(fired)
+    }
+
+    /// Takes the lease of deadlines that are due, at most `limit`, the earliest first. Each must go to
+    /// [`Engine::fire_in_order`] at once; one that does not comes again when its lease is over.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the store does not answer.
+    pub async fn claim_due(&self, limit: u32) -> Result<Vec<DueDeadlines>, ReadError> {
         let claim = Claim {
             now: self.parts.clock.now(),
             lease_ms: LEASE_MS,
@@ -64,18 +85,14 @@ impl Engine {
             let workflow = (claimed.tenant.clone(), claimed.workflow_id.clone());
             workflows.entry(workflow).or_default().push(claimed);
         }
-        let mut fired = Fired::default();
-        for one in together::all(workflows.into_values().map(|due| self.in_order(due))).await {
-            fired.add(one);
-        }
-        Ok(fired)
+        Ok(workflows.into_values().map(DueDeadlines).collect())
     }
 
     /// Fires those of one workflow. One that stays makes those behind it stay: they never overtake it.
-    async fn in_order(&self, due: Vec<ClaimedDeadline>) -> Fired {
+    pub async fn fire_in_order(&self, due: DueDeadlines) -> Fired {
         let mut fired = Fired::default();
-        let all = due.len();
-        for claimed in due {
+        let all = due.0.len();
+        for claimed in due.0 {
             // A policy or a store with a bug must not take the other workflows with it.
             let settled = together::unless_panics(self.fire(&claimed)).await.unwrap_or(false);
             if !settled {

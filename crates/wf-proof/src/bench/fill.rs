@@ -1,7 +1,7 @@
 //! Fills a new database with workflows of the procedure `bench-round`, through the storage port.
 //!
-//! Nine of ten are finished; the others are open, and a few of those blocked. They ended within the last 25 days, so that
-//! a server that opens the database has nothing to sweep. Each workflow takes two commits (and so two ledger rows, where
+//! Nine of ten are finished; the others are open, and a few of those blocked; or all of them are open. They ended within
+//! the last 25 days, so that a server that opens the database has nothing to sweep. Each workflow takes two commits (and so two ledger rows, where
 //! a conversation would leave one for each event); everything else is as a server would have written it.
 //!
 //! It is filled beside its final name and renamed when it is whole: a database that is there is complete.
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::task::JoinSet;
 use wf_backend_local::{LocalConfig, LocalStore};
-use wf_core::models::{Actor, ProcedureRef, TenantId, Timestamp, Workflow};
+use wf_core::models::{Actor, ProcedureRef, StartDeadline, TenantId, Timestamp, Workflow};
 use wf_core::policy::DomainPolicyPort as _;
 use wf_core::ports::{CommitError, StorageBackendPort as _};
-use wf_core::state_machine::{EventBody, evolve};
+use wf_core::state_machine::{EventBody, deadlines, evolve};
 use wf_testkit::build::{CommitBuilder, asset, tenant, user, workflow_id};
 
 use super::work::{PROCEDURE, STEPS};
@@ -43,6 +43,17 @@ const RECIPIENT: &str = "subscribers";
 /// How far back the oldest lies, in milliseconds.
 const DAYS_25: u64 = 25 * 24 * 3_600 * 1_000;
 
+/// What the workflows of a database are like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Most of them finished.
+    Mixed,
+    /// The same, with a message each that is not delivered yet.
+    WithMessages,
+    /// All of them open; with a deadline each that is due, or with none.
+    Open { due: bool },
+}
+
 /// A database that was filled.
 #[derive(Debug, Clone, Copy)]
 pub struct Filled {
@@ -60,7 +71,7 @@ struct Common {
     tenant: TenantId,
     workflows: u64,
     events: u64,
-    messages: bool,
+    kind: Kind,
     begin_ms: u64,
     next: AtomicU64,
     bar: ProgressBar,
@@ -71,7 +82,7 @@ struct Common {
 /// # Errors
 /// When the file is there already, or cannot be written.
 pub fn fill(database: &Path, workflows: u64, events: u64) -> Result<Filled, Fault> {
-    made(database, workflows, events, false)
+    made(database, workflows, events, Kind::Mixed)
 }
 
 /// The same, with one message for each workflow that is due and not delivered yet.
@@ -79,10 +90,18 @@ pub fn fill(database: &Path, workflows: u64, events: u64) -> Result<Filled, Faul
 /// # Errors
 /// As [`fill`].
 pub fn fill_with_messages(database: &Path, workflows: u64) -> Result<Filled, Fault> {
-    made(database, workflows, EVENTS, true)
+    made(database, workflows, EVENTS, Kind::WithMessages)
 }
 
-fn made(database: &Path, workflows: u64, events: u64, messages: bool) -> Result<Filled, Fault> {
+/// Fills a new database with open workflows that have recorded one step; with one deadline each that is due, or with none.
+///
+/// # Errors
+/// As [`fill`].
+pub fn fill_with_open(database: &Path, workflows: u64, due: bool) -> Result<Filled, Fault> {
+    made(database, workflows, EVENTS, Kind::Open { due })
+}
+
+fn made(database: &Path, workflows: u64, events: u64, kind: Kind) -> Result<Filled, Fault> {
     if database.exists() {
         return Err(Fault::Run(format!(
             "{} is there already, and whole; remove it or name another",
@@ -99,7 +118,7 @@ fn made(database: &Path, workflows: u64, events: u64, messages: bool) -> Result<
         .enable_all()
         .build()
         .map_err(Fault::io("starting the runtime"))?;
-    runtime.block_on(write(&growing, workflows, events, messages))?;
+    runtime.block_on(write(&growing, workflows, events, kind))?;
     std::fs::rename(&growing, database).map_err(Fault::io("renaming the database"))?;
     // The file that says who uses a database; nobody does.
     let _ = std::fs::remove_file(beside(&growing, ".lock"));
@@ -113,7 +132,7 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-async fn write(path: &Path, workflows: u64, events: u64, messages: bool) -> Result<(), Fault> {
+async fn write(path: &Path, workflows: u64, events: u64, kind: Kind) -> Result<(), Fault> {
     let wrong = |error: &dyn std::fmt::Display| Fault::Run(format!("filling: {error}"));
     let opened = LocalStore::open(LocalConfig::new(path)).await.map_err(|e| wrong(&e))?;
     let procedure = wf_procedure::parse(PROCEDURE, "bench-round.yaml")
@@ -132,7 +151,7 @@ async fn write(path: &Path, workflows: u64, events: u64, messages: bool) -> Resu
         tenant: tenant("default"),
         workflows,
         events,
-        messages,
+        kind,
         begin_ms: now.saturating_sub(DAYS_25),
         next: AtomicU64::new(0),
         bar: bar(workflows),
@@ -177,7 +196,8 @@ async fn work(common: Arc<Common>) -> Result<(), Fault> {
 
 /// One workflow, from its start to where it is.
 async fn one(common: &Common, number: u64) -> Result<(), CommitError> {
-    let open = number % OPEN_EVERY == OPEN_EVERY - 1;
+    let mixed = !matches!(common.kind, Kind::Open { .. });
+    let open = !mixed || number % OPEN_EVERY == OPEN_EVERY - 1;
     let ago = DAYS_25.saturating_mul(number) / common.workflows.max(1);
     let at = Timestamp::from_ms(i64::try_from(common.begin_ms + ago).unwrap_or(i64::MAX));
     let id = workflow_id(&format!(
@@ -191,15 +211,27 @@ async fn one(common: &Common, number: u64) -> Result<(), CommitError> {
     } else {
         (100_000 + number % MACHINES, 1 + turn(number))
     };
-    let owner: Actor = user(&format!("technician-{}", number / OPEN_EVERY / OPEN_EACH));
-    let first = CommitBuilder::start(&common.tenant, &id, &owner, at)
+    let opened = if mixed { number / OPEN_EVERY } else { number };
+    let owner: Actor = user(&format!("technician-{}", opened / OPEN_EACH));
+    let mut first = CommitBuilder::start(&common.tenant, &id, &owner, at);
+    if common.kind == (Kind::Open { due: true }) {
+        first = first.start_deadline(&StartDeadline {
+            id: "overdue".to_owned(),
+            after_ms: 1,
+            notify: RECIPIENT.to_owned(),
+        });
+    }
+    let first = first
         .runs(&common.procedure)
         .acquire(&asset(&format!("UNIT-{machine}")), fence)
         .event(EventBody::OrchestrationAcknowledged { fence: 1 })
         .record("reading_01", "4.20");
-    let first = if common.messages { first.message(RECIPIENT) } else { first };
+    let first = if common.kind == Kind::WithMessages { first.message(RECIPIENT) } else { first };
     let current = commit(common, None, first).await?;
     let next = CommitBuilder::next(&current, at).assert_assets();
+    if !mixed {
+        return Ok(());
+    }
     if !open {
         // The first commit has three events, and the end is one.
         let records = 2..=common.events - 3;
@@ -221,7 +253,8 @@ async fn commit(
     built: CommitBuilder,
 ) -> Result<Workflow, CommitError> {
     let mut commit = built.build();
-    if let Some(after) = commit.events.iter().fold(before, evolve) {
+    if let Some(after) = commit.events.iter().fold(before.clone(), evolve) {
+        commit.deadlines = deadlines::changes(before.as_ref(), &after);
         commit.next = after;
     }
     let next = commit.next.clone();

@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 
 use super::process::{processor_time, resident};
 use super::samples::{Quantiles, Samples};
+use super::tokens::Shown;
 use super::wire::Connection;
 use super::work::{Names, OPEN_MAX, Round, expect, is_duplicate};
 use crate::fault::Fault;
@@ -60,6 +61,7 @@ pub struct Measured {
 struct Caller {
     place: usize,
     connection: Connection,
+    shown: Shown,
     names: Names,
     rounds: Vec<Round>,
 }
@@ -123,7 +125,15 @@ impl Sum {
 /// # Errors
 /// When a call is not answered as it must be, or the server is gone.
 pub async fn steps(plan: &Plan) -> Result<Measured, Fault> {
-    let mut callers = open(plan).await?;
+    steps_by(plan, &Shown::Nothing).await
+}
+
+/// Puts durable steps on a server that wants to know who calls.
+///
+/// # Errors
+/// When a call is not answered as it must be, or the server is gone.
+pub async fn steps_by(plan: &Plan, shown: &Shown) -> Result<Measured, Fault> {
+    let mut callers = open(plan, shown).await?;
     let each = workflows_each(plan);
     let (mut sum, mut again) = (Sum::default(), Samples::default());
     // The first phase warms up the server's connections and statements.
@@ -160,7 +170,7 @@ pub async fn steps(plan: &Plan) -> Result<Measured, Fault> {
 /// # Errors
 /// When a call is not answered as it must be, or the server is gone.
 pub async fn repeated(plan: &Plan, body: &Bytes, outcome: &'static str) -> Result<Measured, Fault> {
-    let mut callers = open(plan).await?;
+    let mut callers = open(plan, &Shown::Nothing).await?;
     let mut sum = Sum::default();
     let mut calls = 50;
     let mut warm = false;
@@ -188,14 +198,18 @@ fn workflows_each(plan: &Plan) -> usize {
 /// What a phase of replays expects instead of an outcome.
 const DUPLICATE: &str = "duplicate";
 
-async fn open(plan: &Plan) -> Result<Vec<Caller>, Fault> {
+async fn open(plan: &Plan, shown: &Shown) -> Result<Vec<Caller>, Fault> {
     if plan.callers == 0 || plan.callers > OPEN_MAX {
         return Err(Fault::Run(format!("the number of callers is 1 to {OPEN_MAX}")));
     }
     let mut callers = Vec::with_capacity(plan.callers);
     for place in 0..plan.callers {
-        let connection = Connection::open(plan.address).await?;
-        callers.push(Caller { place, connection, names: Names::new()?, rounds: Vec::new() });
+        let mut connection = Connection::open(plan.address).await?;
+        if let Some(token) = shown.first() {
+            connection.shows(token);
+        }
+        let (shown, names) = (shown.clone(), Names::new()?);
+        callers.push(Caller { place, connection, shown, names, rounds: Vec::new() });
     }
     Ok(callers)
 }
@@ -319,6 +333,9 @@ async fn call_all(
     for body in bodies {
         if stop.is_over() && !rest {
             break;
+        }
+        if let Some(token) = caller.shown.next() {
+            caller.connection.shows(token);
         }
         let sent = Instant::now();
         let answer = caller.connection.call(body).await?;

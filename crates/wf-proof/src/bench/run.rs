@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::auth;
 use super::contenders::{Contenders, serve, temporary};
+use super::deadlines;
 use super::echo;
 use super::figures::{self, Asked};
 use super::fill;
@@ -39,8 +41,12 @@ enum What {
     Slow(SlowArguments),
     /// Whether time tells ids of another tenant from ids that never were; an error when it does
     Foreign(ForeignArguments),
+    /// What it costs a step to know who calls; an error when that is too much
+    Auth(AuthArguments),
     /// What messages that wait cost a step, and how fast they are delivered; an error when a step costs too much
     Outbox(OutboxArguments),
+    /// What deadlines that are due cost a step, and how fast they are fired; an error when a step costs too much
+    Deadlines(DeadlinesArguments),
     /// The echo of the floors, as a process of its own
     #[command(hide = true)]
     Echo {
@@ -85,6 +91,25 @@ struct ForeignArguments {
 }
 
 #[derive(Debug, Args)]
+struct AuthArguments {
+    /// The built server
+    #[arg(long, value_name = "FILE")]
+    server: PathBuf,
+    /// Callers at once
+    #[arg(long, default_value_t = 64)]
+    callers: usize,
+    /// How long each load is measured
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
+    seconds: f64,
+    /// How often each way is measured, in turns
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// How many of 100 parts of a step's processor time a recognised token may add
+    #[arg(long, value_name = "PARTS", default_value_t = 15.0)]
+    most: f64,
+}
+
+#[derive(Debug, Args)]
 struct OutboxArguments {
     /// The built server
     #[arg(long, value_name = "FILE")]
@@ -99,6 +124,28 @@ struct OutboxArguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
     seconds: f64,
     /// How often, without and with messages
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// How many times as long half of the steps may take beside them
+    #[arg(long, value_name = "TIMES", default_value_t = 1.2)]
+    most: f64,
+}
+
+#[derive(Debug, Args)]
+struct DeadlinesArguments {
+    /// The built server
+    #[arg(long, value_name = "FILE")]
+    server: PathBuf,
+    /// Deadlines that are due, one of each open workflow
+    #[arg(long, value_name = "NUMBER", default_value_t = 100_000)]
+    deadlines: u64,
+    /// Folder for the filled databases, which stay there for the next run
+    #[arg(long, value_name = "FOLDER")]
+    databases: PathBuf,
+    /// How long each load is measured
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
+    seconds: f64,
+    /// How often, without and with deadlines
     #[arg(long, default_value_t = 3)]
     rounds: usize,
     /// How many times as long half of the steps may take beside them
@@ -212,6 +259,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Fault> {
     if let What::Outbox(asked) = &arguments.what {
         return one_outbox(asked);
     }
+    if let What::Deadlines(asked) = &arguments.what {
+        return one_deadlines(asked);
+    }
     // One thread for all callers: two would take more of the machine from the server, not load it more.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -229,12 +279,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Fault> {
             rounds: asked.rounds,
             most: asked.most,
         })),
+        What::Auth(asked) => runtime.block_on(auth::measure(&auth::Asked {
+            server: &asked.server,
+            callers: asked.callers,
+            time: duration(asked.seconds)?,
+            rounds: asked.rounds,
+            most: asked.most,
+        })),
         What::Foreign(asked) => runtime.block_on(foreign::measure(&foreign::Asked {
             server: &asked.server,
             samples: asked.samples,
             most: asked.most,
         })),
-        What::Echo { .. } | What::Fill(_) | What::Outbox(_) => Ok(()),
+        What::Echo { .. } | What::Fill(_) | What::Outbox(_) | What::Deadlines(_) => Ok(()),
     }
 }
 
@@ -252,6 +309,23 @@ fn one_outbox(asked: &OutboxArguments) -> Result<(), Fault> {
         .build()
         .map_err(Fault::io("starting the runtime"))?
         .block_on(outbox::measure(&measured, &asked.databases))
+}
+
+fn one_deadlines(asked: &DeadlinesArguments) -> Result<(), Fault> {
+    deadlines::prepare(&asked.databases, asked.deadlines)?;
+    let measured = deadlines::Asked {
+        server: &asked.server,
+        deadlines: asked.deadlines,
+        time: duration(asked.seconds)?,
+        rounds: asked.rounds,
+        most: asked.most,
+    };
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Fault::io("starting the runtime"))?
+        .block_on(deadlines::measure(&measured, &asked.databases))
+        .map(|_| ())
 }
 
 async fn one_load(asked: &LoadArguments) -> Result<(), Fault> {

@@ -53,8 +53,13 @@ impl Connection {
     pub fn bearing(mut self, token: &str) -> Result<Self, Fault> {
         let value = HeaderValue::from_str(&format!("Bearer {token}"))
             .map_err(|error| Fault::Run(format!("the token is no header: {error}")))?;
-        self.headers.insert(AUTHORIZATION, value);
+        self.shows(value);
         Ok(self)
+    }
+
+    /// From now on this is in `Authorization`.
+    pub fn shows(&mut self, credential: HeaderValue) {
+        self.headers.insert(AUTHORIZATION, credential);
     }
 
     /// One call; the body of the answer.

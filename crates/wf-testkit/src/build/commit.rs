@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use wf_core::locks::LockChange;
 use wf_core::models::{
     Actor, AssetId, Block, BlockId, Cause, Digest, HeldAsset, Person, Phase, Reading, ReasonCode,
-    ResultId, Severity, StepRecord, StepStatus, TenantId, Text, Timestamp, Touch, Workflow,
-    WorkflowId,
+    ResultId, Severity, StartDeadline, StepRecord, StepStatus, TenantId, Text, Timestamp, Touch,
+    Workflow, WorkflowId,
 };
 use wf_core::policy::Effect;
 use wf_core::ports::LedgerRow;
@@ -276,6 +276,7 @@ impl CommitBuilder {
             escalated_at: None,
             acknowledged_by: None,
             acknowledged_at: None,
+            unanswered_since: None,
             at: self.at,
             by: person(&self.actor),
             touch: self.touch(),
@@ -339,6 +340,17 @@ impl CommitBuilder {
     #[must_use]
     pub fn deadline(mut self, fire_at: Timestamp) -> Self {
         self.due.push((self.bodies.len().saturating_sub(1), fire_at));
+        self
+    }
+
+    /// A deadline that the start itself sets: its event tells it, so that folding it brings it into the state.
+    #[must_use]
+    pub fn start_deadline(mut self, deadline: &StartDeadline) -> Self {
+        for (body, _) in &mut self.bodies {
+            if let EventBody::WorkflowStarted { deadlines, .. } = body {
+                deadlines.push(deadline.clone());
+            }
+        }
         self
     }
 

@@ -11,8 +11,8 @@ use tokio::time::sleep;
 use wf_core::engine::Engine;
 use wf_core::ports::ClockPort as _;
 
-use super::{backlog, dispatch};
 use super::signals::stopped;
+use super::{backlog, deadlines, dispatch};
 use crate::ambient::SystemClock;
 use crate::compose;
 use crate::orchestrator::LocalOrchestrator;
@@ -52,16 +52,8 @@ pub(super) fn start(parts: Parts) -> Work {
         move || dispatch::deliver(Arc::clone(&engine), Arc::clone(&commits), stop.clone());
     tasks.spawn(kept_up("dispatcher", deliver));
     let (engine, stop) = (Arc::clone(&parts.engine), parts.stop.clone());
-    let clock = move || {
-        let keeping = parts.orchestrator.clone().keep_time(Arc::clone(&engine));
-        let end = stopped(stop.clone());
-        async move {
-            tokio::select! {
-                () = end => {}
-                () = keeping => {}
-            }
-        }
-    };
+    let clock =
+        move || deadlines::fire(Arc::clone(&engine), parts.orchestrator.clone(), stop.clone());
     tasks.spawn(kept_up("clock", clock));
     let (engine, stop) = (Arc::clone(&parts.engine), parts.stop.clone());
     let backlog = move || backlog::watch(Arc::clone(&engine), stop.clone());
