@@ -1,22 +1,29 @@
-//! `cargo xtask aws`: an emulator of DynamoDB from PyPI, and the tests that need one.
+//! `cargo xtask aws`: an emulator of DynamoDB from PyPI and the tests that need one, and cfn-lint over the template.
 //!
-//! It is installed into a virtual environment under the target directory, listens on 127.0.0.1 on a free port for as long
+//! The emulator is installed into a virtual environment under the target directory, listens on 127.0.0.1 on a free port for as long
 //! as the tests run, and is stopped by its process id. Tests find it in `WF_AWS_ENDPOINT`; without it they are ignored.
+
+mod python;
+mod template;
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::ci::target;
 use crate::fault::Fault;
 use crate::process::{Run, available};
+use python::Program;
 
-/// What is installed, pinned.
-const PINS: &str = "crates/wf-backend-aws/tests/emulator.txt";
+/// The emulator.
+const EMULATOR: Program = Program {
+    name: "ministack",
+    folder: "aws-emulator",
+    pins: "crates/wf-backend-aws/tests/emulator.txt",
+};
 /// Where tests look for it.
 const ENDPOINT: &str = "WF_AWS_ENDPOINT";
 /// How long it may take to listen.
@@ -32,8 +39,12 @@ pub(crate) struct Options {
     command: Vec<String>,
 }
 
-/// Starts the emulator, runs the tests (or the command), stops it. True if they passed.
+/// Lints the template, starts the emulator, runs the tests and stops it; with a command, runs that on the emulator instead.
+/// True if they passed.
 pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
+    if options.command.is_empty() && !template::lint(root)? {
+        return Ok(false);
+    }
     let emulator = Emulator::start(root)?;
     let run = match options.command.split_first() {
         Some((program, arguments)) => {
@@ -67,7 +78,7 @@ struct Emulator {
 
 impl Emulator {
     fn start(root: &Path) -> Result<Self, Fault> {
-        let program = install(root)?;
+        let program = EMULATOR.install(root)?;
         let log = program.with_file_name("emulator.log");
         let port = free_port()?;
         let output = File::create(&log).map_err(|source| Fault::file(&log, source))?;
@@ -114,27 +125,6 @@ fn free_port() -> Result<u16, Fault> {
     let address = listener.and_then(|listener| listener.local_addr());
     let address = address.map_err(|error| Fault::parse("a free port", &error))?;
     Ok(address.port())
-}
-
-/// The emulator's program; installed when it is not there with these pins.
-fn install(root: &Path) -> Result<PathBuf, Fault> {
-    let environment = target(root).join("aws-emulator");
-    let (python, program) = (environment.join("bin/python"), environment.join("bin/ministack"));
-    let (pins, stamp) = (root.join(PINS), environment.join("installed.txt"));
-    let wanted = std::fs::read(&pins).map_err(|source| Fault::file(&pins, source))?;
-    if program.exists() && std::fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
-        return Ok(program);
-    }
-    let shown = environment.to_string_lossy();
-    let pip =
-        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r", PINS];
-    let made = Run::new(root, "python3", &["-m", "venv", "--clear", &shown]).succeeds()?
-        && Run::new(root, &python.to_string_lossy(), &pip).succeeds()?;
-    if !made {
-        return Err(Fault::parse(PINS, &"the emulator of DynamoDB cannot be installed"));
-    }
-    std::fs::write(&stamp, wanted).map_err(|source| Fault::file(&stamp, source))?;
-    Ok(program)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `wf-cli aws`: the DynamoDB table that the state can be in.
 
 mod init;
+mod template;
 
 use clap::{Args, Subcommand};
 
@@ -8,7 +9,7 @@ use crate::config::ConfigArgs;
 use crate::exit::Failure;
 use crate::output::Output;
 
-/// Make the DynamoDB table
+/// Make the DynamoDB table, or print how CloudFormation does
 #[derive(Debug, Args)]
 pub(crate) struct AwsArgs {
     #[command(subcommand)]
@@ -19,6 +20,7 @@ pub(crate) struct AwsArgs {
 #[derive(Debug, Subcommand)]
 enum AwsCommand {
     Init(init::InitArgs),
+    Template(template::TemplateArgs),
 }
 
 /// Runs the command.
@@ -29,5 +31,6 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     match &args.command {
         AwsCommand::Init(init::InitArgs {}) => init::run(config, output).await,
+        AwsCommand::Template(args) => template::run(args, output),
     }
 }

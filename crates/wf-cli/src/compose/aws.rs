@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use wf_backend_aws::{AwsConfig, AwsStore, table};
 use wf_core::ports::{OpenError, StorageBackendPort};
 
@@ -84,4 +85,13 @@ pub(crate) async fn make_table(
 ) -> Result<Made, Failure> {
     let made = table::create(&settings(table), progress).await.map_err(cannot_open)?;
     Ok(Made { table: made.table, ttl: made.ttl })
+}
+
+/// A table of this name, and who may use it, as a CloudFormation template.
+///
+/// # Errors
+/// None; in builds without the backend it refuses.
+#[expect(clippy::unnecessary_wraps, reason = "its double in builds without the backend refuses")]
+pub(crate) fn template(table: &str) -> Result<Value, Failure> {
+    Ok(wf_backend_aws::template(table))
 }

@@ -5,6 +5,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use serde_json::Value;
 use wf_core::ports::StorageBackendPort;
 
 use crate::config::backend::{AwsTable, HOW_TO_GET_AWS};
@@ -64,4 +65,12 @@ pub(crate) async fn make_table(
     _progress: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Made, Failure> {
     Err(lacking(table))
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always.
+pub(crate) fn template(_table: &str) -> Result<Value, Failure> {
+    Err(Failure::usage("this build knows no tables of DynamoDB").help(HOW_TO_GET_AWS))
 }

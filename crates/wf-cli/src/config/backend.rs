@@ -117,7 +117,7 @@ pub(super) fn problems(layers: &Layers) -> Vec<String> {
 }
 
 /// As DynamoDB takes them (Developer Guide, naming rules).
-fn is_table_name(name: &str) -> bool {
+pub(crate) fn is_table_name(name: &str) -> bool {
     (3..=255).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
