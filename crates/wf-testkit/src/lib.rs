@@ -54,6 +54,7 @@ pub mod audit;
 pub mod build;
 pub mod clock;
 pub mod contract;
+pub mod copying;
 pub mod fault;
 pub mod ids;
 pub mod model;

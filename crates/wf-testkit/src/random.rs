@@ -31,6 +31,24 @@ where
     F: ContractFixture,
     M: AsyncFn() -> F,
 {
+    for_each_list(cases, length, async |list| {
+        // The fixture may own what the store stands on, so it lives until the end.
+        let fixture = fixture().await;
+        let store = fixture.open().await?;
+        let model = ModelStore::new();
+        run_against(&model, &*store, &list).await.map_err(|d| Violation::new(d.to_string()))
+    })
+}
+
+/// Gives `cases` random lists of up to `length` commands to `check`, one after the other. Seeds come from
+/// `PROPTEST_RNG_SEED` when it is set.
+///
+/// # Errors
+/// [`Violation`] with the shortest list found for which `check` has one.
+pub fn for_each_list<C>(cases: u32, length: usize, check: C) -> Result<(), Violation>
+where
+    C: AsyncFn(Vec<Command>) -> Result<(), Violation>,
+{
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -43,13 +61,7 @@ where
         ..Config::default()
     });
     let tried = runner.run(&commands(length), |list| {
-        let answer = runtime.block_on(async {
-            // The fixture may own what the store stands on, so it lives until the end.
-            let fixture = fixture().await;
-            let store = fixture.open().await?;
-            let model = ModelStore::new();
-            run_against(&model, &*store, &list).await.map_err(|d| Violation::new(d.to_string()))
-        });
+        let answer = runtime.block_on(check(list));
         answer.map_err(|violation| TestCaseError::fail(violation.to_string()))
     });
     tried.map_err(|error| Violation::new(error.to_string()))

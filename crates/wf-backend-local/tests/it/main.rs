@@ -9,6 +9,7 @@
 mod backup;
 mod cast;
 mod contract;
+mod copies;
 mod damage;
 mod fixture;
 mod places;
