@@ -7,11 +7,13 @@ pub(crate) mod ledger;
 pub(crate) mod lock;
 pub(crate) mod outbox;
 
+use wf_core::models::{Person, TenantId, Timestamp, WorkflowId};
+use wf_core::ports::Deadline;
 use wf_core::state_machine::Event;
 
 use crate::fault::Fail;
 use crate::item::{Attributes, Item, Value, json};
-use crate::keys;
+use crate::keys::{self, Key};
 
 /// Adds the keys of an index.
 pub(crate) fn indexed(attributes: &mut Attributes, index: keys::Index, pk: String, sk: String) {
@@ -47,4 +49,31 @@ pub(crate) fn read_event(item: &Item) -> Result<(Event, u64), Fail> {
     let mut event: Event = item.json("body")?;
     event.sensitive = item.opt_json("sensitive")?.unwrap_or_default();
     Ok((event, item.number("last")?))
+}
+
+/// A deadline, without a lease.
+pub(crate) fn deadline(
+    tenant: &TenantId,
+    workflow: &WorkflowId,
+    deadline: &Deadline,
+) -> (Key, Attributes) {
+    let at = deadline.fire_at.as_ms();
+    let item = Attributes::from([
+        ("tenant", Value::s(tenant.as_str())),
+        ("workflow", Value::s(workflow.as_str())),
+        ("deadline", Value::s(&deadline.id)),
+        ("fire_at", Value::n(at)),
+    ]);
+    (keys::deadline(tenant, workflow, &deadline.id, at), item)
+}
+
+/// Somebody by the name that a commit gave them at `seen_at`.
+pub(crate) fn person(tenant: &TenantId, person: &Person, seen_at: Timestamp) -> (Key, Attributes) {
+    let actor = person.id.to_string();
+    let mut item = Attributes::from([("seen_at", Value::n(seen_at.as_ms()))]);
+    item.insert("actor", Value::s(&actor));
+    if let Some(name) = &person.name {
+        item.insert("called", Value::s(name));
+    }
+    (Key::new(keys::people(tenant), keys::encoded(&actor)), item)
 }

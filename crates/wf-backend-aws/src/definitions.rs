@@ -13,22 +13,25 @@ use crate::link::{Link, Unsent};
 /// The largest definition, in bytes of JSON: an item has 400 KB (Service quotas).
 const BYTES_MAX: usize = 390_000;
 
+/// The item of a definition.
+pub(crate) fn item(definition: &Definition) -> Result<Attributes, Fail> {
+    let body = json(definition, "a definition")?;
+    if body.len() > BYTES_MAX {
+        return Err(Trouble::TooMuch("a definition of more than 390 KB").into());
+    }
+    Ok(Attributes::from([("body", Value::S(body))]))
+}
+
 /// Stores a definition. Storing the same again changes nothing.
 pub(crate) async fn put(link: &Link, definition: &Definition) -> Result<(), DefinitionError> {
-    let body = json(definition, "a definition").map_err(DefinitionError::from)?;
-    if body.len() > BYTES_MAX {
-        return Err(Fail::from(Trouble::TooMuch("a definition of more than 390 KB")).into());
-    }
+    let item = item(definition).map_err(DefinitionError::from)?;
     let digest = || Value::s(definition.digest.as_str());
     let text = "attribute_not_exists(PK) OR digest = :digest";
     let same = Expression::new(text, [(":digest", digest())]);
     let version = Attributes::from([("digest", digest())]);
     let actions = [
         Action::put(keys::version(&definition.id, definition.version), version).when(same),
-        Action::put(
-            keys::definition(&definition.digest),
-            Attributes::from([("body", Value::S(body))]),
-        ),
+        Action::put(keys::definition(&definition.digest), item),
     ];
     let met = match link.transact(&actions).await {
         Ok(None) => return Ok(()),

@@ -63,6 +63,27 @@ pub(crate) fn encoded(text: &str) -> String {
     written
 }
 
+/// The reverse of [`encoded`]; what is no code stays as it is.
+pub(crate) fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, more @ ..] = rest {
+        let code = more.get(..2).filter(|_| *first == b'%');
+        let code = code.and_then(|digits| std::str::from_utf8(digits).ok());
+        match code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = more.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = more;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Milliseconds as text that sorts like numbers.
 pub(crate) fn time(ms: i64) -> String {
     format!("{:015}", ms.max(0))
@@ -223,12 +244,15 @@ pub(crate) mod by_id {
 
 #[cfg(test)]
 mod tests {
-    use super::{encoded, place, time};
+    use super::{decoded, encoded, place, time};
 
     #[test]
     fn no_outside_text_holds_a_separator() {
         assert_eq!(encoded("user:a#b%c\n\u{85}é ~"), "user:a%23b%25c%0A%C2%85é ~");
         assert_ne!(encoded("a%23b"), encoded("a#b"));
+        for text in ["user:a#b%c\n\u{85}é ~", "a%23b", "%", "100%"] {
+            assert_eq!(decoded(&encoded(text)), text);
+        }
     }
 
     #[test]

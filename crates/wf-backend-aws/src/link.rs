@@ -1,12 +1,14 @@
 //! The wire: every request to the table goes through here, is counted, and is sent again when that may help.
 //!
-//! Reads and single conditional writes are in `requests`, transactions in `transact`. This file is what they share: how
+//! Reads and single conditional writes are in `requests`, transactions in `transact`, the table as a whole in `scan`. This file is what they share: how
 //! long to go on, how long to wait in between, and what was consumed.
 
 mod requests;
+mod scan;
 mod transact;
 
 pub(crate) use requests::{Changed, Range};
+pub(crate) use scan::Segment;
 pub(crate) use transact::Unsent;
 
 use std::collections::BTreeMap;

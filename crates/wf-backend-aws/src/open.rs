@@ -12,7 +12,7 @@ use crate::item::{Attributes, Item, Value, json};
 use crate::keys;
 use crate::link::Link;
 use crate::store::AwsStore;
-use crate::{client, table};
+use crate::{client, copy, table};
 
 /// The schema that this build reads and writes.
 pub(crate) const SCHEMA: u64 = 1;
@@ -50,10 +50,22 @@ pub(crate) async fn identity(link: &Link) -> Result<Option<StoreIdentity>, OpenE
     if found > SCHEMA {
         return Err(OpenError::NewerSchema { found, known: SCHEMA });
     }
+    if copy::is_unfinished(&item)? {
+        let message = format!(
+            "the table {} holds an unfinished copy of a store: run the same `wf-cli copy` again, or empty the table",
+            link.config().table
+        );
+        return Err(OpenError::Refused { message });
+    }
     Ok(Some(read(&item)?))
 }
 
 pub(crate) fn read(item: &Item) -> Result<StoreIdentity, Fail> {
+    with_secrets(item, item.text("store_id")?.to_owned())
+}
+
+/// The identity of a store with this id and the keys of an item.
+pub(crate) fn with_secrets(item: &Item, id: String) -> Result<StoreIdentity, Fail> {
     let written: Vec<String> = item.json("secrets")?;
     let secret = |text: &String| {
         let bytes = BASE64_STANDARD_NO_PAD.decode(text);
@@ -63,7 +75,14 @@ pub(crate) fn read(item: &Item) -> Result<StoreIdentity, Fail> {
     if secrets.is_empty() {
         return Err(Fail::unreadable("secrets", "there is none"));
     }
-    Ok(StoreIdentity { id: item.text("store_id")?.to_owned(), secrets })
+    Ok(StoreIdentity { id, secrets })
+}
+
+/// The attributes of keys.
+pub(crate) fn secrets(secrets: &[Secret]) -> Result<Attributes, Fail> {
+    let written: Vec<String> =
+        secrets.iter().map(|secret| BASE64_STANDARD_NO_PAD.encode(secret.expose())).collect();
+    Ok(Attributes::from([("secrets", Value::S(json(&written, "secrets")?))]))
 }
 
 /// Makes the identity, unless somebody else does at the same time. Only in a table of our shape.
@@ -81,11 +100,8 @@ async fn make(link: &Link) -> Result<bool, OpenError> {
         })?;
     }
     let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-    let secrets = [BASE64_STANDARD_NO_PAD.encode(secret)];
-    let item = Attributes::from([
-        ("schema", Value::n(SCHEMA)),
-        ("store_id", Value::S(hex)),
-        ("secrets", Value::S(json(&secrets, "secrets")?)),
-    ]);
+    let mut item = secrets(&[Secret::new(secret.to_vec())])?;
+    item.insert("schema", Value::n(SCHEMA));
+    item.insert("store_id", Value::S(hex));
     Ok(put_new(link, keys::identity(), item).await?)
 }

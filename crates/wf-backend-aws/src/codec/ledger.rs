@@ -25,6 +25,9 @@ pub(crate) fn expiry(attributes: &mut Attributes, key: &keys::Key, at_ms: i64) {
 pub(crate) fn write(row: &LedgerRow) -> Result<Attributes, Fail> {
     let LedgerRow { entry, .. } = row;
     let mut attributes = Attributes::from([
+        // The key of the item has only a hash of it: a copy of the store needs it whole.
+        ("actor", Value::s(row.key.actor.to_string())),
+        ("key", Value::s(row.key.key.as_str())),
         ("workflow", Value::s(row.workflow_id.as_str())),
         ("seq", Value::n(row.seq)),
         ("mark", Value::s(&row.mark)),

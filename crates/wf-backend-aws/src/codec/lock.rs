@@ -1,7 +1,7 @@
 //! Lock rows, and what a change of one asks of it.
 
 use wf_core::locks::{LockChange, LockHolder, LockRow};
-use wf_core::models::{AssetId, TenantId, Workflow, WorkflowId};
+use wf_core::models::{AssetId, Workflow, WorkflowId};
 
 use super::indexed;
 use crate::action::Expression;
@@ -11,24 +11,32 @@ use crate::keys::{self, by_id};
 
 /// The item of an asset that `next` holds.
 pub(crate) fn held(next: &Workflow, asset: &AssetId, fence: u64) -> Result<Attributes, Fail> {
-    let mut attributes = free(&next.tenant, asset, fence);
-    attributes.extend([
-        ("holder", Value::s(next.id.as_str())),
-        ("held_by", Value::S(json(&next.owner, "a holder")?)),
-        ("held_since", Value::n(next.updated_at.as_ms())),
-    ]);
-    Ok(attributes)
+    let holder = LockHolder {
+        workflow_id: next.id.clone(),
+        owner: next.owner.clone(),
+        acquired_at: next.updated_at,
+    };
+    let (tenant, asset_id) = (next.tenant.clone(), asset.clone());
+    write(&LockRow { tenant, asset_id, fence, holder: Some(holder) })
 }
 
-/// The item of an asset that nobody holds.
-pub(crate) fn free(tenant: &TenantId, asset: &AssetId, fence: u64) -> Attributes {
+/// The item of a row.
+pub(crate) fn write(row: &LockRow) -> Result<Attributes, Fail> {
     let mut attributes = Attributes::from([
-        ("tenant", Value::s(tenant.as_str())),
-        ("asset", Value::s(asset.as_str())),
-        ("fence", Value::n(fence)),
+        ("tenant", Value::s(row.tenant.as_str())),
+        ("asset", Value::s(row.asset_id.as_str())),
+        ("fence", Value::n(row.fence)),
     ]);
-    indexed(&mut attributes, keys::BY_ID, by_id::LOCKS.to_owned(), format!("{tenant}#{asset}"));
-    attributes
+    let place = format!("{}#{}", row.tenant, row.asset_id);
+    indexed(&mut attributes, keys::BY_ID, by_id::LOCKS.to_owned(), place);
+    if let Some(holder) = &row.holder {
+        attributes.extend([
+            ("holder", Value::s(holder.workflow_id.as_str())),
+            ("held_by", Value::S(json(&holder.owner, "a holder")?)),
+            ("held_since", Value::n(holder.acquired_at.as_ms())),
+        ]);
+    }
+    Ok(attributes)
 }
 
 /// A row as it was written.

@@ -66,6 +66,29 @@ pub(crate) fn stored_id(item: &Item) -> String {
     key.splitn(3, '#').nth(2).unwrap_or(key).to_owned()
 }
 
+/// The item of a row, whatever became of it.
+pub(crate) fn stored(row: &OutboxRow, delivered_at: Option<Timestamp>) -> Result<Attributes, Fail> {
+    let (mut attributes, _) = write(&row.message)?;
+    let (status, place) = (&row.status, listed(&row.message));
+    let (list, place) = match status.state {
+        OutboxState::Pending => (by_state::PENDING, place),
+        OutboxState::Dead => (by_state::DEAD, place),
+        OutboxState::Delivered => {
+            let at = delivered_at.unwrap_or(status.next_attempt_at).as_ms();
+            attributes.insert("delivered_at", Value::n(at));
+            (by_state::DELIVERED, format!("{}#{place}", keys::time(at)))
+        }
+    };
+    indexed(&mut attributes, keys::BY_STATE, list.to_owned(), place);
+    attributes.insert("delivery", Value::s(name(status.state)));
+    attributes.insert("attempts", Value::n(status.attempts));
+    attributes.insert("next_attempt_at", Value::n(status.next_attempt_at.as_ms()));
+    if let Some(error) = &status.last_error {
+        attributes.insert("last_error", Value::s(error));
+    }
+    Ok(attributes)
+}
+
 /// A row as it was written.
 pub(crate) fn read(item: &Item) -> Result<OutboxRow, Fail> {
     Ok(OutboxRow {

@@ -159,15 +159,9 @@ fn write_deadlines(
             changes.insert(key(id, at), None);
         }
         if let DeadlineChange::Set(deadline) = change {
-            let at = deadline.fire_at.as_ms();
-            due.insert(id.clone(), at);
-            let item = Attributes::from([
-                ("tenant", Value::s(next.tenant.as_str())),
-                ("workflow", Value::s(next.id.as_str())),
-                ("deadline", Value::s(id)),
-                ("fire_at", Value::n(at)),
-            ]);
-            changes.insert(key(id, at), Some(item));
+            due.insert(id.clone(), deadline.fire_at.as_ms());
+            let (key, item) = codec::deadline(&next.tenant, &next.id, deadline);
+            changes.insert(key, Some(item));
         }
     }
     rest.extend(changes.into_iter().map(|(key, item)| match item {
@@ -202,13 +196,8 @@ fn write_index(commit: &Commit, known: &Known, now: &Known, rest: &mut Vec<Actio
 
 fn seen(commit: &Commit, person: &Person) -> Action {
     let next = &commit.next;
-    let actor = person.id.to_string();
-    let mut item = Attributes::from([("seen_at", Value::n(next.updated_at.as_ms()))]);
-    item.insert("actor", Value::s(&actor));
-    if let Some(name) = &person.name {
-        item.insert("called", Value::s(name));
-    }
-    Action::put(Key::new(keys::people(&next.tenant), keys::encoded(&actor)), item)
+    let (key, item) = codec::person(&next.tenant, person, next.updated_at);
+    Action::put(key, item)
 }
 
 /// Messages, and the streams that they join. A stream that waits for an earlier message goes on waiting for it; `joined`
