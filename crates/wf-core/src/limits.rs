@@ -32,9 +32,12 @@ pub const PEOPLE_MAX: u32 = 1_000;
 pub const EVENTS_MAX: usize = 48;
 /// Waits that begin in one commit; more begin with the next.
 pub const WAITS_BEGIN_MAX: usize = 4;
+/// Steps of one procedure that sign. A correction asks for all of them again in one commit.
+pub const SIGNATURES_MAX: usize = 4;
 /// Steps that use the value of one step, themselves or by way of others: a correction flags all of them in one commit,
-/// beside itself, a block, the end of a block and waits. A policy must not have more; more would not be flagged.
-pub const DEPENDANTS_MAX: usize = EVENTS_MAX - 3 - WAITS_BEGIN_MAX;
+/// beside itself, a block, the end of a block, signatures and waits. A policy must not have more; more would not be
+/// flagged.
+pub const DEPENDANTS_MAX: usize = EVENTS_MAX - 3 - SIGNATURES_MAX - WAITS_BEGIN_MAX;
 /// Open blocks of one workflow.
 pub const BLOCKS_MAX: usize = 16;
 /// Closed blocks kept in the state to recognise repeats.
@@ -83,6 +86,27 @@ pub const DELIVERY_ATTEMPTS_MAX: u32 = 100;
 pub const DELIVERY_BACKOFF_MAX_MS: i64 = 15 * 60 * 1_000;
 /// Longest wait between attempts that a receiver can ask for, in milliseconds.
 pub const RETRY_AFTER_MAX_MS: i64 = 24 * 60 * 60 * 1_000;
+/// Registrations of a token after which an execution gets a successor, long before its history of 25,000 events is full
+/// ([quotas](https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html)).
+pub const REGISTRATIONS_MAX: u32 = 2_000;
+/// Age at which an execution gets a successor, in milliseconds: eleven months of the year that it may run (same page).
+pub const EXECUTION_AGE_MAX_MS: i64 = 335 * 24 * 60 * 60 * 1_000;
+/// How long an execution may take to register its token before it is looked at, in milliseconds.
+pub const REGISTRATION_MS: i64 = 60 * 1_000;
+/// How long an execution that was just started may be invisible, in milliseconds: DescribeExecution is eventually consistent.
+pub const START_VISIBLE_MS: i64 = 60 * 1_000;
+/// How long the execution of a completed workflow may take to end by itself, in milliseconds.
+pub const RETIREMENT_MS: i64 = 10 * 60 * 1_000;
+/// Wait before the first successor of an execution, in milliseconds; doubled for each further one.
+pub const SUCCESSOR_BACKOFF_MS: i64 = 1_000;
+/// Longest wait before a successor, in milliseconds.
+pub const SUCCESSOR_BACKOFF_MAX_MS: i64 = 15 * 60 * 1_000;
+/// How long successors of one workflow are counted together, in milliseconds.
+pub const SUCCESSOR_WINDOW_MS: i64 = 24 * 60 * 60 * 1_000;
+/// Successors within that time of which an operator is told.
+pub const SUCCESSORS_ALERT: u32 = 5;
+/// Longest time after which an execution wakes up by itself, in seconds.
+pub const WAKE_MAX_S: u32 = 86_400;
 
 /// Actions of one DynamoDB transaction (TransactWriteItems, API reference).
 const DYNAMODB_ACTIONS_MAX: usize = 100;
@@ -95,6 +119,8 @@ const _: () = assert!(
 );
 // A delivery that begins when it still may is over, and written down, before its lease is.
 const _: () = assert!(DELIVERY_CLAIM_MS + DELIVERY_MS + DELIVERY_SETTLE_MS < LEASE_MS);
+// What is worn is replaced before it is full.
+const _: () = assert!(EXECUTION_AGE_MAX_MS < 365 * 24 * 60 * 60 * 1_000);
 const _: () = assert!(START_DEADLINES_MAX < DEADLINES_MAX);
 const _: () = assert!(STATE_BYTES_MAX + 4_096 < 400_000);
 const _: () = assert!(HISTORY_SHOWN_MAX >= EVENTS_MAX);

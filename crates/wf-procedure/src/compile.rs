@@ -62,6 +62,7 @@ pub(crate) fn compile(document: &Document, problems: &mut Problems) -> Option<Ru
     steps::reasons_are_there(document, &steps, &reasons, problems);
     steps::used_by_few(document, &steps, problems);
     steps::few_waits(document, problems);
+    steps::few_signatures(document, problems);
     let deadlines = blocks::deadlines(document, problems);
     let results = results(document, &scope, problems);
     let notify = notify(document, problems);

@@ -238,6 +238,7 @@ fn stopped(workflow: &Workflow, block: &Block) -> Option<Stand> {
         told: block.escalated_to.clone().unwrap_or_default(),
         at: block.escalated_at.unwrap_or(block.at),
         until: deadlines::response_due(workflow, &block.id),
+        unanswered: block.unanswered_since,
         acknowledged,
     })
 }

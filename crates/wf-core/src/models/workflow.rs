@@ -189,6 +189,9 @@ pub struct Block {
     /// When they were told.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub escalated_at: Option<Timestamp>,
+    /// Until when whoever was told last had to answer; set when that passed and nobody else is told.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unanswered_since: Option<Timestamp>,
     /// Who said that they know.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub acknowledged_by: Option<Person>,

@@ -148,13 +148,17 @@ fn apply(mut w: Workflow, event: &Event) -> Workflow {
         // The lock row changed, not the workflow: its next step finds that the lock is lost. A take-over is a new one now.
         EventBody::LockReleased { .. } => w.ownership_touch = Some(touch(event)),
         EventBody::WorkflowCompleted { result, .. } => complete(&mut w, event, result),
-        EventBody::DeadlinePassed { deadline_id, .. } => {
-            w.deadlines.remove(deadline_id);
+        EventBody::DeadlinePassed { deadline_id, block_id, .. } => {
+            let due = w.deadlines.remove(deadline_id).map(|deadline| deadline.fire_at);
+            if let Some(block) = w.blocks.iter_mut().find(|b| Some(&b.id) == block_id.as_ref()) {
+                block.unanswered_since = due;
+            }
         }
         EventBody::Escalated { block_id, to, .. } => {
             if let Some(block) = w.blocks.iter_mut().find(|b| Some(&b.id) == block_id.as_ref()) {
                 block.escalated_to = Some(to.clone());
                 block.escalated_at = Some(event.at);
+                block.unanswered_since = None;
             }
         }
     }
@@ -178,6 +182,7 @@ fn acknowledge(w: &mut Workflow, event: &Event, block_id: &BlockId, by: &Person)
     if let Some(block) = w.blocks.iter_mut().find(|b| &b.id == block_id) {
         block.acknowledged_by = Some(by.clone());
         block.acknowledged_at = Some(event.at);
+        block.unanswered_since = None;
     }
     responded(w, block_id);
 }
@@ -288,6 +293,7 @@ fn block(w: &mut Workflow, event: &Event) {
         severity: *severity,
         escalated_to: escalated_to.clone(),
         escalated_at: escalated_to.as_ref().map(|_| event.at),
+        unanswered_since: None,
         acknowledged_by: None,
         acknowledged_at: None,
         at: event.at,

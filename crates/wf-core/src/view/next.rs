@@ -23,7 +23,8 @@ fn step(outlook: &Outlook<'_>, words: &Words<'_>) -> Ask {
     let Some(record) = outlook.workflow.steps.get(&step.id) else { return Ask::Next { prompt } };
     match record.status {
         StepStatus::Recheck => {
-            let shown = record.reading.as_ref().filter(|r| !r.withheld);
+            // What a signature says is not worth hearing again.
+            let shown = record.reading.as_ref().filter(|r| !r.withheld && !step.signs);
             let value = shown.map(|r| outlook.policy.spoken(&step.id, r, words.locale()));
             Ask::Recheck { prompt, value }
         }

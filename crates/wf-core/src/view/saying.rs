@@ -67,6 +67,11 @@ pub enum Fault {
     KeyConflict,
     /// The workflow changed in between.
     VersionConflict,
+    /// A deadline has not passed: whoever says so has another clock.
+    NotDue {
+        /// When it passes.
+        at: Timestamp,
+    },
     /// The outcome is unknown, or nothing was done.
     Unavailable,
     /// A bug.

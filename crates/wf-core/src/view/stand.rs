@@ -53,6 +53,8 @@ pub enum Stand {
         at: Timestamp,
         /// Until when they have to respond, while nobody has.
         until: Option<Timestamp>,
+        /// Until when they had to respond, when nobody did and nobody else is told.
+        unanswered: Option<Timestamp>,
         /// Who said that they know, and when.
         acknowledged: Option<(Acknowledger, Timestamp)>,
     },

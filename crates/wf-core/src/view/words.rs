@@ -143,7 +143,8 @@ fn plain(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::{Ask, Done, Fault, Rule, Stand};
+    use crate::models::Timestamp;
+    use crate::view::{Acknowledger, Ask, Done, Fault, Rule, Stand};
 
     fn speech(sayings: &[Saying]) -> String {
         Words::new(&Locale::default(), "UTC").speech(sayings)
@@ -184,6 +185,24 @@ mod tests {
             "Corrected to 2 inches, that is 50.8 millimeters."
         );
         assert_eq!(speech(&[Done::Corrected { value: None }.into()]), "Corrected.");
+    }
+
+    #[test]
+    fn a_time_to_answer_that_passed_is_told_and_nothing_after_an_answer() {
+        let at = |minute: i64| Timestamp::from_ms(minute * 60_000);
+        let stopped = |until, unanswered, acknowledged| {
+            let (label, told) = ("unit 7".into(), "shift-lead".to_owned());
+            speech(&[
+                Stand::Stopped { label, told, at: at(1), until, unanswered, acknowledged }.into()
+            ])
+        };
+        let asked = stopped(Some(at(16)), None, None);
+        assert!(asked.ends_with(" to answer."), "{asked}");
+        let missed = stopped(None, Some(at(16)), None);
+        assert!(missed.starts_with("Unit 7 is stopped; the shift lead was told "), "{missed}");
+        assert!(missed.contains(" and has not answered by "), "{missed}");
+        let late = stopped(None, Some(at(16)), Some((Acknowledger::Operator, at(20))));
+        assert!(late.contains("an operator acknowledged it"), "{late}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use wf_core::limits::{DEADLINES_MAX, START_DEADLINES_MAX};
 use wf_core::models::{Actor, Phase, Severity, StartDeadline, Timestamp, Workflow};
 use wf_core::ports::{Deadline, DeadlineChange};
 use wf_core::state_machine::{Event, EventBody, Unrecorded, Verdict, deadlines};
+use wf_core::view::Fault;
 
 use crate::drive::{
     BEGIN_MS, Desk, acknowledge, clock, correct, finish, operator, owner, reached, report, resolve,
@@ -137,6 +138,8 @@ fn it_is_too_early_until_the_very_millisecond() {
     desk.now = minute(240).plus_ms(-1);
     let refused = desk.ask(&clock(), reached("w-1/1/1")).expect_err("too early");
     assert_eq!((refused.code, refused.after_ms), (ErrorCode::TooEarly, Some(1)));
+    // Its own words: the records are there, it is the caller's clock that is wrong.
+    assert_eq!(refused.saying, Fault::NotDue { at: minute(240) }.into());
     desk.now = minute(240);
     assert!(desk.ask(&clock(), reached("w-1/1/1")).is_ok());
 }

@@ -247,6 +247,7 @@ fn block() -> Value {
             ("at", time()),
             ("escalated_to", text()),
             ("escalated_at", time()),
+            ("unanswered_since", time()),
             ("acknowledged_by", person()),
             ("acknowledged_at", time()),
             ("deadline", time()),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wf_core::limits::{DEPENDANTS_MAX, WAITS_BEGIN_MAX};
+use wf_core::limits::{DEPENDANTS_MAX, SIGNATURES_MAX, WAITS_BEGIN_MAX};
 use wf_core::models::Text;
 use wf_core::policy::{Choice, SkipRule};
 
@@ -218,6 +218,16 @@ pub(super) fn few_waits(document: &Document, problems: &mut Problems) {
     if let Some(one_too_many) = waits.clone().nth(WAITS_BEGIN_MAX) {
         let message = format!("{} waits that may begin at once", waits.count());
         let hint = format!("use at most {WAITS_BEGIN_MAX}, or order: sequence");
+        problems.add(one_too_many.id.at, message, hint);
+    }
+}
+
+/// Notes signatures beyond what one correction can ask for again.
+pub(super) fn few_signatures(document: &Document, problems: &mut Problems) {
+    let signatures = document.steps.value.iter().filter(|s| matches!(s.kind, Kind::Sign(_)));
+    if let Some(one_too_many) = signatures.clone().nth(SIGNATURES_MAX) {
+        let message = format!("{} steps that sign", signatures.count());
+        let hint = format!("use at most {SIGNATURES_MAX}: a correction asks for all of them again");
         problems.add(one_too_many.id.at, message, hint);
     }
 }

@@ -11,6 +11,7 @@ mod builtin;
 mod corrections;
 mod definitions;
 mod desk;
+mod escalation;
 mod expressions;
 mod files;
 mod fixture;

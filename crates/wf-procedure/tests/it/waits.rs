@@ -5,7 +5,7 @@ use wf_core::models::{Locale, Timestamp};
 use wf_core::policy::DomainPolicyPort;
 use wf_core::state_machine::CommandKind;
 
-use crate::desk::{Desk, person, report, skip, submit};
+use crate::desk::{Desk, finish, person, report, skip, submit};
 use crate::fixture::{id, procedure, with_steps};
 
 const STEPS: &str = "
@@ -144,6 +144,35 @@ fn a_signature_comes_last_of_what_it_signs_in_any_order() {
         desk.submit("extra", "x"),
         "step_recorded extra; recheck_required release because of extra"
     );
+}
+
+#[test]
+fn a_signature_is_asked_again_when_anything_changes_that_was_signed_and_only_then() {
+    // Whatever stands after it in the file may have been recorded before it.
+    let policy = procedure(
+        "schema: checkpoint/procedure/v1\nid: test\nversion: 1\ntitle: T\norder: any\nreasons: [{ code: X }]\nsteps:\n  - { id: a, kind: confirm, prompt: x }\n  - { id: release, kind: sign, prompt: x }\n  - { id: b, kind: text, prompt: x }\n  - { id: c, kind: text, prompt: x }\n  - { id: second, kind: sign, prompt: x }\n",
+    );
+    let mut desk = Desk::start(policy);
+    desk.submit("a", "yes");
+    desk.submit("b", "dry");
+    desk.submit("release", "done");
+    desk.submit("c", "wet");
+    // Recorded after the signature, and so no part of it.
+    assert_eq!(desk.correct("c", "damp"), "step_corrected c");
+    let again = "recheck_required release because of b";
+    assert_eq!(desk.correct("b", "wet"), format!("step_corrected b; {again}"));
+    // A signature that is asked for again is nothing that a later one could stand for.
+    assert_eq!(desk.plan(), "*a >release *b *c second");
+    desk.submit("release", "done");
+    desk.submit("second", "done");
+    let both = format!("{again}; recheck_required second because of b");
+    assert_eq!(desk.correct("b", "dry"), format!("step_corrected b; {both}"));
+    assert!(desk.act(finish("done")).is_err());
+    desk.submit("release", "done");
+    // The first signature was one of the things that the second one signed, and is the same.
+    desk.submit("second", "done");
+    assert_eq!(desk.correct("b", "dry"), "step_corrected b", "the same value changes nothing");
+    desk.must(finish("done"));
 }
 
 #[test]

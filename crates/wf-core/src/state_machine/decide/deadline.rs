@@ -30,7 +30,8 @@ pub(super) fn decide(
     let left = deadline.fire_at.since_ms(facts.at);
     if left > 0 {
         let message = format!("the deadline is due in {left} ms");
-        let rejection = Rejection::new(ErrorCode::TooEarly, message, Fault::Unavailable)
+        let not_due = Fault::NotDue { at: deadline.fire_at };
+        let rejection = Rejection::new(ErrorCode::TooEarly, message, not_due)
             .with("due_at", deadline.fire_at.to_string());
         return Err(Rejection { after_ms: Some(left), ..rejection });
     }

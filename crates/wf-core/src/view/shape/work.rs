@@ -102,6 +102,7 @@ fn blocks(w: &Workflow, policy: &dyn DomainPolicyPort, words: &Words<'_>) -> Val
                 "severity": block.severity,
                 "escalated_to": block.escalated_to,
                 "escalated_at": block.escalated_at,
+                "unanswered_since": block.unanswered_since,
                 "acknowledged_by": block.acknowledged_by.as_ref().map(person),
                 "acknowledged_at": block.acknowledged_at,
                 "deadline": deadlines::response_due(w, &block.id),

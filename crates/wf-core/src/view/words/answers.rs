@@ -65,10 +65,10 @@ impl Words<'_> {
     pub(super) fn stand(&self, stand: &Stand) -> String {
         match stand {
             Stand::Stands { label, phase, result } => self.stands(label, *phase, result.as_ref()),
-            Stand::Stopped { label, told, at, until, acknowledged } => {
+            Stand::Stopped { label, told, at, until, unanswered, acknowledged } => {
                 let label = self.text(label);
-                match (acknowledged, until) {
-                    (Some((by, at)), _) => {
+                match (acknowledged, until, unanswered) {
+                    (Some((by, at)), _, _) => {
                         let by = match by {
                             Acknowledger::Told(who) => format!("the {}", plain(who)),
                             Acknowledger::Named(name) => name.clone(),
@@ -76,13 +76,19 @@ impl Words<'_> {
                         };
                         format!("{label} is stopped; {by} acknowledged it {}.", self.when(*at))
                     }
-                    (None, Some(until)) => format!(
+                    (None, None, Some(since)) => format!(
+                        "{label} is stopped; the {} was told {} and has not answered by {}.",
+                        plain(told),
+                        self.when(*at),
+                        self.moment(*since)
+                    ),
+                    (None, Some(until), _) => format!(
                         "{label} is stopped; the {} was told {} and has until {} to answer.",
                         plain(told),
                         self.when(*at),
                         self.moment(*until)
                     ),
-                    (None, None) => format!(
+                    (None, None, None) => format!(
                         "{label} is stopped; the {} was told {}.",
                         plain(told),
                         self.when(*at)

@@ -12,6 +12,9 @@ impl Words<'_> {
                 return format!("I could not use the {}. Please say it again.", plain(field));
             }
             Fault::ProcedureNotFound { available } => return self.unknown_procedure(available),
+            Fault::NotDue { at } => {
+                return format!("That is due at {}, and not before.", self.moment(*at));
+            }
             Fault::UnknownReason { reasons } => {
                 return self.options("I do not know that reason.", "Say for example:", reasons);
             }

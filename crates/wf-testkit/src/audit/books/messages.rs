@@ -124,7 +124,7 @@ impl<'a> Outbox<'a> {
             found.add(Invariant::I10, id, "the message is of no committed event");
         }
         for DamagedMessage { id, error, .. } in self.damaged {
-            found.add(Invariant::Readable, id, &format!("the message is damaged: {error}"));
+            found.add(Invariant::Readable, id, format!("the message is damaged: {error}"));
         }
     }
 }
