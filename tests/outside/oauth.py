@@ -196,14 +196,21 @@ def other_tokens():
             assert status_of(server, token) == 401, name
 
 
-@case("by_path: each path takes tokens for itself or its sibling, and names its own document")
+@case("by_path: each path takes tokens for itself only, and names its own document")
 def both_paths():
     with AuthorizationServer() as authority, server_of(authority, "by_path") as server:
         for path in ("/mcp", "/mcp-std"):
             resource, _ = discover(server, path)
             assert resource["resource"].endswith(path), resource
             token = person_token(authority, resource["resource"])
-            assert post(server, find(), token, "/mcp")[0] == post(server, find(), token, "/mcp-std")[0] == 200, path
+            other = {"/mcp": "/mcp-std", "/mcp-std": "/mcp"}[path]
+            assert [post(server, find(), token, where)[0] for where in (path, other, path, other)] == [200, 401, 200, 401], path
+    # An authorization server that knows one name for it: every path takes that, and no URL.
+    with AuthorizationServer() as authority, server_of(authority, "by_path", 'audience = "https://api.example/checkpoint"') as server:
+        token = person_token(authority, "https://api.example/checkpoint")
+        url = person_token(authority, f"http://127.0.0.1:{server.port}/mcp")
+        for path in ("/mcp", "/mcp-std"):
+            assert (post(server, find(), token, path)[0], post(server, find(), url, path)[0]) == (200, 401), path
 
 
 @case("the authorization server changes its keys: new tokens count within its pause, old ones no more")
