@@ -2,7 +2,7 @@
 //! data, and what our credentials may do.
 //!
 //! Nothing is written: a permission to write is tried out under a condition that never holds, which DynamoDB looks at only
-//! after it has looked at the permission.
+//! after it has looked at the permission; one to write in batches, which know no conditions, by deleting what never is.
 
 mod tried;
 

@@ -40,6 +40,7 @@ const fn request(
 /// All of them.
 pub(crate) const REQUESTS: &[Request] = &[
     request("BatchGetItem", Sender::Server, &["BatchGetItem"]),
+    request("BatchWriteItem", Sender::Operator, &["BatchWriteItem"]),
     request("CreateTable", Sender::Maker, &["CreateTable"]),
     request("DeleteItem", Sender::Server, &["DeleteItem"]),
     request("DescribeContinuousBackups", Sender::Operator, &["DescribeContinuousBackups"]),

@@ -6,7 +6,7 @@ use std::error::Error;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use aws_sdk_dynamodb::types::{AttributeValue, DeleteRequest, KeysAndAttributes, WriteRequest};
 
 use crate::action::{Action, Expression};
 use crate::fault::{self, Cause, Kind, Trouble};
@@ -62,7 +62,7 @@ pub(super) async fn permissions(client: &Client, table: &str) -> Vec<Permission>
     found
 }
 
-/// An item that never is.
+/// An item that never is: no key of ours starts so.
 fn nothing() -> Key {
     Key::new("DOCTOR".to_owned(), "NOTHING")
 }
@@ -80,6 +80,14 @@ async fn on_table(client: &Client, table: &str, action: &str) -> Verdict {
         }
         "dynamodb:BatchGetItem" => match KeysAndAttributes::builder().keys(key).build() {
             Ok(keys) => verdict(client.batch_get_item().request_items(table, keys).send().await),
+            Err(error) => not_made(&error),
+        },
+        // A batch knows no conditions: this one deletes what never is, which writes nothing.
+        "dynamodb:BatchWriteItem" => match DeleteRequest::builder().set_key(Some(key)).build() {
+            Ok(delete) => {
+                let delete = vec![WriteRequest::builder().delete_request(delete).build()];
+                verdict(client.batch_write_item().request_items(table, delete).send().await)
+            }
             Err(error) => not_made(&error),
         },
         "dynamodb:Query" => {
