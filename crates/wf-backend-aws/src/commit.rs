@@ -11,6 +11,7 @@ use std::sync::Arc;
 use wf_core::ports::{Commit, CommitError, Conflict};
 
 pub(crate) use build::ACTIONS_MAX;
+use build::Built;
 
 use crate::codec::head::{self, Known};
 use crate::fault::{Cause, Fail, Trouble};
@@ -87,7 +88,7 @@ async fn send(
     };
     let conflict = judge::met(commit, &built, &met.all).map_err(Fail::into_commit_error)?;
     if !met.after_unknown {
-        return Err(CommitError::Conflict(conflict));
+        return Err(CommitError::Conflict(first(link, commit, &built, conflict).await));
     }
     match conflict {
         // An earlier attempt was applied and its answer was lost.
@@ -99,6 +100,15 @@ async fn send(
             Trouble::Silent(Cause::said("an attempt before was not answered")).into(),
         )),
     }
+}
+
+/// The conflict to tell. Where the head answered for a lock and has moved on, the lock may be lost, which comes first.
+async fn first(link: &Link, commit: &Commit, built: &Built, conflict: Conflict) -> Conflict {
+    if !built.trusts_head || !matches!(conflict, Conflict::Revision { .. }) {
+        return conflict;
+    }
+    // Refused is refused: where the look fails, what is known is told.
+    judge::look(link, commit).await.ok().flatten().unwrap_or(conflict)
 }
 
 fn ambiguous(fail: Fail) -> CommitError {

@@ -161,15 +161,12 @@ async fn next_of(
     Ok(hidden)
 }
 
-/// Removes a claimed deadline that a decision refused.
+/// Removes a claimed deadline that a decision refused. An answer that was lost does no harm: the repeat meets nothing.
 pub(crate) async fn settle(link: &Link, claimed: &ClaimedDeadline) -> Result<(), SettleError> {
     let deadline = &claimed.deadline;
     let fire_at = deadline.fire_at.as_ms();
     let key = keys::deadline(&claimed.tenant, &claimed.workflow_id, &deadline.id, fire_at);
     let mine = Expression::new("lease_token = :token", [(":token", Value::s(&claimed.token.0))]);
-    match link.delete(&key, &mine).await {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(SettleError::LeaseLost),
-        Err(fail) => Err(fail.into()),
-    }
+    let deleted = link.delete(&key, &mine).await.map_err(SettleError::from)?;
+    if deleted.is_gone() { Ok(()) } else { Err(SettleError::LeaseLost) }
 }

@@ -152,6 +152,20 @@ impl Kind {
         }
     }
 
+    /// What was sent may have been applied, or may still be.
+    pub(crate) fn may_be_applied(self) -> bool {
+        match self {
+            Self::Unknown | Self::TokenTaken => true,
+            Self::Throttled
+            | Self::Contended
+            | Self::Condition
+            | Self::Cancelled
+            | Self::NoTable
+            | Self::Denied
+            | Self::Refused => false,
+        }
+    }
+
     pub(crate) fn trouble(self, cause: Cause) -> Trouble {
         match self {
             Self::Throttled => Trouble::Throttled(cause),

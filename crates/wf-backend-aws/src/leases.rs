@@ -30,7 +30,7 @@ fn over(now: Timestamp, lease_ms: i64) -> (&'static str, Vec<(&'static str, Valu
 }
 
 /// Takes the lease of an item whose attribute `due` is there and not after now, unless it has a live one. An answer that
-/// was lost does no harm: the item that the repeat meets has our token.
+/// was lost does no harm: the item that the repeat meets has our token, which is fresh for each claim.
 pub(crate) async fn take(
     link: &Link,
     key: &Key,
@@ -60,8 +60,10 @@ async fn put(
     );
     Ok(match link.update(key, &update, &condition).await? {
         Changed::Done => true,
-        Changed::Not(Some(item)) => item.opt_text("lease_token")? == Some(&token.0),
-        Changed::Not(None) => false,
+        Changed::Not { met: Some(item), after_unknown: true } => {
+            item.opt_text("lease_token")? == Some(&token.0)
+        }
+        Changed::Not { .. } => false,
     })
 }
 
@@ -98,13 +100,15 @@ pub(crate) async fn hold_shard(link: &Link, lease: &ShardLease) -> Result<bool, 
         .await
 }
 
-/// Gives the lease of a shard back; false when it is somebody else's.
+/// Gives the lease of a shard back; false when it is somebody else's. One that nobody has is given back.
 pub(crate) async fn release_shard(
     link: &Link,
     shard: u8,
     token: &LeaseToken,
 ) -> Result<bool, Fail> {
     let mine = Expression::new("lease_token = :mine", [(":mine", Value::s(&token.0))]);
-    let key = keys::reconciler(shard);
-    Ok(link.delete(&key, &mine).await? || link.get(&key).await?.is_none())
+    Ok(match link.delete(&keys::reconciler(shard), &mine).await? {
+        Changed::Done => true,
+        Changed::Not { met, .. } => met.is_none(),
+    })
 }

@@ -9,7 +9,7 @@ mod transact;
 
 pub(crate) use requests::{Changed, Range};
 pub(crate) use scan::Segment;
-pub(crate) use transact::Unsent;
+pub(crate) use transact::{Met, Unsent};
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -63,6 +63,8 @@ impl Usage {
 pub(crate) struct Failed<E> {
     pub(crate) kind: Kind,
     pub(crate) error: SdkError<E, HttpResponse>,
+    /// An attempt before this one may have been applied.
+    pub(crate) after_unknown: bool,
 }
 
 impl<E> Failed<E>
@@ -70,7 +72,7 @@ where
     E: ProvideErrorMetadata + Error + Send + Sync + 'static,
 {
     fn of(error: SdkError<E, HttpResponse>) -> Self {
-        Self { kind: Kind::of(&error), error }
+        Self { kind: Kind::of(&error), error, after_unknown: false }
     }
 
     fn trouble(self) -> Trouble {
@@ -80,7 +82,7 @@ where
 
 /// How long a call goes on, and the pauses in it: they double, are half random, and end when patience does.
 #[derive(Debug)]
-struct Patience {
+pub(crate) struct Patience {
     until: Instant,
     attempts_left: u32,
     pause: Duration,
@@ -88,7 +90,7 @@ struct Patience {
 
 impl Patience {
     /// Waits before the next attempt; false when there is none.
-    async fn pause(&mut self) -> bool {
+    pub(crate) async fn pause(&mut self) -> bool {
         self.attempts_left = self.attempts_left.saturating_sub(1);
         let half = self.pause / 2;
         let wait = half + half.mul_f64(fraction());
@@ -125,11 +127,13 @@ impl Link {
     }
 
     fn patience(&self) -> Patience {
-        Patience {
-            until: Instant::now() + Duration::from_millis(self.config.patience_ms),
-            attempts_left: self.config.attempts_max.max(1),
-            pause: PAUSE,
-        }
+        self.looks(self.config.attempts_max.max(1))
+    }
+
+    /// Patience for `most` looks at something that somebody else is about to finish.
+    pub(crate) fn looks(&self, most: u32) -> Patience {
+        let until = Instant::now() + Duration::from_millis(self.config.patience_ms);
+        Patience { until, attempts_left: most, pause: PAUSE }
     }
 
     /// What was sent and consumed so far.
@@ -163,17 +167,18 @@ impl Link {
         F: Future<Output = Result<T, SdkError<E, HttpResponse>>>,
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
     {
-        let mut patience = self.patience();
+        let (mut patience, mut unknown) = (self.patience(), false);
         loop {
             self.count(operation);
             let failed = match send().await {
                 Ok(answer) => return Ok(answer),
-                Err(error) => Failed::of(error),
+                Err(error) => Failed { after_unknown: unknown, ..Failed::of(error) },
             };
             tracing::debug!(operation, kind = ?failed.kind, "a request to DynamoDB failed");
             if !failed.kind.may_pass() || !patience.pause().await {
                 return Err(failed);
             }
+            unknown |= failed.kind.may_be_applied();
         }
     }
 }

@@ -2,11 +2,16 @@
 //! message is due; the index by state finds heads by that time. What the index finds is looked at again in the table.
 //!
 //! A message or a stream that cannot be read back is put aside by whoever meets it, so that it keeps no other waiting.
+//!
+//! A query beside a commit may show the stream as the commit left it and its messages not yet. The head names the messages
+//! that joined last, so that nobody ends a stream in which one of them waits unseen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wf_core::models::{TenantId, Timestamp, WorkflowId};
-use wf_core::ports::{Claim, ClaimedStream, OutboxRow, OutboxState, SettleError, Settlement};
+use wf_core::ports::{
+    Claim, ClaimedStream, OutboxRow, OutboxState, SettleError, Settled, Settlement,
+};
 
 use crate::action::{Action, Expression};
 use crate::codec::outbox;
@@ -14,7 +19,7 @@ use crate::fault::{Cause, Fail, Trouble};
 use crate::item::{Item, Value};
 use crate::keys::{self, BY_ID, BY_STATE, Key, by_id, by_state};
 use crate::leases;
-use crate::link::{Link, Range, Unsent};
+use crate::link::{Link, Met, Range, Unsent};
 
 /// Most rows of one claimed stream.
 const STREAM_ROWS_MAX: usize = 16;
@@ -22,6 +27,8 @@ const STREAM_ROWS_MAX: usize = 16;
 const PAGE: u32 = 50;
 /// How often a settlement starts again because messages joined the stream meanwhile.
 const SETTLE_LOOKS_MAX: u32 = 8;
+/// How often a stream is read that a commit is only just writing to, with pauses.
+const READ_LOOKS_MAX: u32 = 6;
 
 /// A stream as it was read: its head, and its rows in order.
 struct Stream {
@@ -29,6 +36,13 @@ struct Stream {
     lease: Option<String>,
     joined: u64,
     rows: Vec<(Key, OutboxRow)>,
+}
+
+/// The messages of a stream, lowest place first.
+struct Rows {
+    read: Vec<(Key, OutboxRow)>,
+    /// Sort keys of all that are there, damaged ones included.
+    places: BTreeSet<String>,
 }
 
 /// Takes the lease of streams that are due.
@@ -94,7 +108,7 @@ async fn bring(link: &Link, head: &Item, claim: &Claim) -> Result<Option<Claimed
         (head.parsed("tenant")?, head.parsed("workflow")?);
     let recipient = head.text("recipient")?.to_owned();
     let rows = rows(link, &keys::stream(&tenant, &workflow_id, &recipient)).await?;
-    let pending = rows.into_iter().map(|(_, row)| row).filter(is_pending);
+    let pending = rows.read.into_iter().map(|(_, row)| row).filter(is_pending);
     let due = pending.take_while(|row| row.status.next_attempt_at <= claim.now);
     let rows: Vec<_> = due.take(STREAM_ROWS_MAX).collect();
     let stream = ClaimedStream { tenant, workflow_id, recipient, token: claim.token.clone(), rows };
@@ -118,15 +132,15 @@ fn is_pending(row: &OutboxRow) -> bool {
     row.status.state == OutboxState::Pending
 }
 
-/// The rows of a stream, lowest place first.
-async fn rows(link: &Link, pk: &str) -> Result<Vec<(Key, OutboxRow)>, Fail> {
+async fn rows(link: &Link, pk: &str) -> Result<Rows, Fail> {
     let range = Range::prefix(pk.to_owned(), keys::MESSAGE);
     let items = link.query_all(range, usize::MAX).await?;
-    let mut rows = Vec::with_capacity(items.len());
+    let mut rows = Rows { read: Vec::with_capacity(items.len()), places: BTreeSet::new() };
     for item in &items {
         let key = item.key()?;
+        rows.places.insert(key.sk.clone());
         match outbox::read(item) {
-            Ok(row) => rows.push((key, row)),
+            Ok(row) => rows.read.push((key, row)),
             Err(Fail::Unreadable(why)) => put_aside(link, &key, item, &why).await?,
             Err(trouble) => return Err(trouble),
         }
@@ -155,13 +169,52 @@ async fn put_aside(link: &Link, key: &Key, item: &Item, why: &str) -> Result<(),
 }
 
 async fn read(link: &Link, head: Key) -> Result<Option<Stream>, Fail> {
-    let Some(item) = link.get(&head).await? else { return Ok(None) };
-    let rows = rows(link, &head.pk).await?;
-    let lease = item.opt_text("lease_token")?.map(str::to_owned);
-    Ok(Some(Stream { head, lease, joined: item.number("joined")?, rows }))
+    let mut patience = link.looks(READ_LOOKS_MAX);
+    loop {
+        let Some(item) = link.get(&head).await? else { return Ok(None) };
+        let rows = rows(link, &head.pk).await?;
+        if !is_torn(link, &head, &item, &rows.places).await? {
+            let lease = item.opt_text("lease_token")?.map(str::to_owned);
+            let joined = item.number("joined")?;
+            return Ok(Some(Stream { head, lease, joined, rows: rows.read }));
+        }
+        if !patience.pause().await {
+            let cause = Cause::said("a commit does not come to its end");
+            return Err(Trouble::Contended(cause).into());
+        }
+    }
+}
+
+/// One of the messages that joined last is in the table and was not seen. Read together with the head it is seen, or the
+/// commit is waited for. One that is not there was swept.
+async fn is_torn(
+    link: &Link,
+    head: &Key,
+    item: &Item,
+    seen: &BTreeSet<String>,
+) -> Result<bool, Fail> {
+    let joined: Vec<String> = item.opt_json("joined_last")?.unwrap_or_default();
+    let unseen = joined.into_iter().filter(|place| !seen.contains(place));
+    let unseen: Vec<Key> = unseen.map(|place| Key::new(head.pk.clone(), place)).collect();
+    if unseen.is_empty() {
+        return Ok(false);
+    }
+    let wanted: Vec<Key> = std::iter::once(head.clone()).chain(unseen).collect();
+    let found = link.get_together(&wanted).await?;
+    Ok(found.iter().skip(1).any(Option::is_some))
 }
 
 impl Stream {
+    /// The rows that `results` name are as they say.
+    fn shows(&self, results: &BTreeMap<&str, &Settled>) -> bool {
+        self.rows.iter().all(|(_, row)| match results.get(row.message.id.as_str()) {
+            None => true,
+            Some(Settled::Delivered) => row.status.state == OutboxState::Delivered,
+            Some(Settled::Dead { .. }) => row.status.state == OutboxState::Dead,
+            Some(Settled::Retry { at, .. }) => is_pending(row) && row.status.next_attempt_at == *at,
+        })
+    }
+
     /// The action on the head that belongs to changed rows: when the stream is due next, and that more was read than is
     /// there only if nothing joined.
     fn turn(&self, release: bool, condition: &str, values: Vec<(&'static str, Value)>) -> Action {
@@ -196,17 +249,20 @@ impl Stream {
     }
 }
 
-/// Records what became of claimed messages and releases the lease.
+/// Records what became of claimed messages and releases the lease. An answer that was lost does no harm: the repeat meets
+/// its own work.
 pub(crate) async fn settle(link: &Link, settlement: &Settlement) -> Result<(), SettleError> {
     let Settlement { tenant, workflow_id, recipient, token, now, results } = settlement;
     let results: BTreeMap<&str, _> = results.iter().map(|(id, s)| (id.as_str(), s)).collect();
+    let mut unknown = false;
     for _ in 0..SETTLE_LOOKS_MAX {
         let head = keys::stream_head(tenant, workflow_id, recipient);
         let stream = read(link, head).await.map_err(SettleError::from)?;
-        let Some(mut stream) = stream.filter(|stream| stream.lease.as_ref() == Some(&token.0))
-        else {
-            return Err(SettleError::LeaseLost);
-        };
+        let Some(mut stream) = stream else { return Err(SettleError::LeaseLost) };
+        if stream.lease.as_ref() != Some(&token.0) {
+            let done = unknown && stream.shows(&results);
+            return if done { Ok(()) } else { Err(SettleError::LeaseLost) };
+        }
         let mut changes = Vec::new();
         for (key, row) in &mut stream.rows {
             let settled = results.get(row.message.id.as_str());
@@ -219,24 +275,22 @@ pub(crate) async fn settle(link: &Link, settlement: &Settlement) -> Result<(), S
         let mine = vec![(":token", Value::s(&token.0))];
         let turn = stream.turn(true, "joined = :joined AND lease_token = :token", mine);
         changes.insert(0, turn);
-        if applied(link, &changes).await? {
-            return Ok(());
+        match apply(link, &changes).await? {
+            None => return Ok(()),
+            Some(met) => unknown |= met.after_unknown,
         }
     }
     let cause = Cause::said("messages keep joining the stream");
     Err(Fail::from(Trouble::Contended(cause)).into())
 }
 
-/// True when the actions were applied, false when somebody changed the stream since it was read. What was applied by an
-/// attempt whose answer was lost is found settled: the lease is gone.
-async fn applied(link: &Link, actions: &[Action]) -> Result<bool, SettleError> {
-    match link.transact(actions).await {
-        Ok(met) => Ok(met.is_none()),
-        Err(Unsent { fail, .. }) => Err(fail.into()),
-    }
+/// None when the actions were applied; what was met when somebody changed the stream since it was read.
+async fn apply(link: &Link, actions: &[Action]) -> Result<Option<Met>, SettleError> {
+    link.transact(actions).await.map_err(|Unsent { fail, .. }| fail.into())
 }
 
-/// Makes a dead row pending again; false when there is none with this id.
+/// Makes a dead row pending again; false when there is none with this id. An answer that was lost does no harm: the repeat
+/// meets a row that is not dead any more.
 pub(crate) async fn revive(link: &Link, id: &str, now: Timestamp) -> Result<bool, SettleError> {
     let range = Range::prefix(by_id::MESSAGES.to_owned(), &outbox::listed_prefix(id)).of(BY_ID);
     let (found, _) = link.query(&range).await.map_err(SettleError::from)?;
@@ -250,20 +304,23 @@ pub(crate) async fn revive(link: &Link, id: &str, now: Timestamp) -> Result<bool
 }
 
 async fn revive_at(link: &Link, key: &Key, now: Timestamp) -> Result<bool, SettleError> {
+    let mut unknown = false;
     for _ in 0..SETTLE_LOOKS_MAX {
         let head = Key::new(key.pk.clone(), "STREAM");
         let Some(mut stream) = read(link, head).await.map_err(SettleError::from)? else {
             return Ok(false);
         };
         let row = stream.rows.iter_mut().find(|(at, _)| at == key).map(|(_, row)| row);
-        let Some(row) = row.filter(|row| row.status.state == OutboxState::Dead) else {
-            return Ok(false);
-        };
+        let Some(row) = row else { return Ok(false) };
+        if row.status.state != OutboxState::Dead {
+            return Ok(unknown);
+        }
         let change = outbox::revive(row, now);
         let change = Action::update(key.clone(), change).when(outbox::is(OutboxState::Dead));
         let turn = stream.turn(false, "joined = :joined", Vec::new());
-        if applied(link, &[turn, change]).await? {
-            return Ok(true);
+        match apply(link, &[turn, change]).await? {
+            None => return Ok(true),
+            Some(met) => unknown |= met.after_unknown,
         }
     }
     let cause = Cause::said("the stream of the message keeps changing");
@@ -282,7 +339,7 @@ pub(crate) async fn sweep(link: &Link, until: i64, limit: u32) -> Result<u64, Fa
     );
     let mut deleted = 0;
     for item in found {
-        deleted += u64::from(link.delete(&item.key()?, &old).await?);
+        deleted += u64::from(link.delete(&item.key()?, &old).await?.is_gone());
     }
     Ok(deleted)
 }

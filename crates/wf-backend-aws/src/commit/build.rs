@@ -1,6 +1,6 @@
 //! The actions of a commit. Conditions stand first, in the order in which they are told: ledger, locks, head.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use wf_core::limits::{
     ASSETS_MAX, DEADLINES_MAX, EVENT_BYTES_MAX, EVENTS_MAX, OUTBOX_ROWS_MAX, STATE_BYTES_MAX,
@@ -42,6 +42,8 @@ pub(super) struct Built {
     pub(super) judged: Vec<(About, Action)>,
     /// All others.
     rest: Vec<Action>,
+    /// A condition on a lock was left out, because the head answers for it.
+    pub(super) trusts_head: bool,
     /// What is known of the workflow once it is applied.
     pub(super) next: Known,
 }
@@ -64,9 +66,11 @@ pub(super) fn build(commit: &Commit, known: &Known) -> Result<Built, CommitError
     let mut judged = vec![(About::Ledger, Action::put(key, row).when(condition))];
 
     let mut held = known.held.clone();
+    let mut trusts_head = false;
     for change in &commit.locks {
-        if let Some(action) = change_lock(commit, known, change, &mut held).map_err(corrupt)? {
-            judged.push((About::Lock(change.clone()), action));
+        match change_lock(commit, known, change, &mut held).map_err(corrupt)? {
+            Some(action) => judged.push((About::Lock(change.clone()), action)),
+            None => trusts_head |= matches!(change, LockChange::Assert { .. }),
         }
     }
     let mut rest = Vec::new();
@@ -78,7 +82,7 @@ pub(super) fn build(commit: &Commit, known: &Known) -> Result<Built, CommitError
     write_index(commit, known, &now, &mut rest);
     rest.extend(commit.seen.as_ref().map(|person| seen(commit, person)));
     write_messages(commit, &mut rest)?;
-    Ok(Built { judged, rest, next: now })
+    Ok(Built { judged, rest, trusts_head, next: now })
 }
 
 /// The action of a lock change, if it needs one. What the head says it holds, it holds: only its own commits can free it,
@@ -201,34 +205,40 @@ fn seen(commit: &Commit, person: &Person) -> Action {
 }
 
 /// Messages, and the streams that they join. A stream that waits for an earlier message goes on waiting for it; `joined`
-/// tells whoever settles the stream at the same time that there is more in it than was read.
+/// tells whoever settles the stream at the same time that there is more in it than was read, and `joined_last` which.
 fn write_messages(commit: &Commit, rest: &mut Vec<Action>) -> Result<(), CommitError> {
     let next = &commit.next;
-    let mut recipients = BTreeSet::new();
+    let mut joined: BTreeMap<&str, (i64, Vec<String>)> = BTreeMap::new();
     for message in &commit.outbox {
         let (item, size) = outbox::write(message).map_err(Fail::into_commit_error)?;
         if size > EVENT_BYTES_MAX {
             return Err(CommitError::TooLarge { what: "a message" });
         }
-        rest.push(Action::put(outbox::key(message), item));
-        if recipients.insert(message.recipient.as_str()) {
-            let due = message.time.as_ms();
-            let key = keys::stream_head(&next.tenant, &next.id, &message.recipient);
-            let text = "SET due_at = if_not_exists(due_at, :due), \
-                        state_pk = :streams, state_sk = if_not_exists(state_sk, :place), \
-                        tenant = :tenant, workflow = :workflow, recipient = :recipient \
-                        ADD joined :one";
-            let values = [
-                (":due", Value::n(due)),
-                (":streams", Value::s(by_state::STREAMS)),
-                (":place", Value::S(stream_place(due, &key))),
-                (":tenant", Value::s(next.tenant.as_str())),
-                (":workflow", Value::s(next.id.as_str())),
-                (":recipient", Value::s(&message.recipient)),
-                (":one", Value::n(1)),
-            ];
-            rest.push(Action::update(key, Expression::new(text, values)));
-        }
+        let key = outbox::key(message);
+        let (_, places) = joined
+            .entry(message.recipient.as_str())
+            .or_insert_with(|| (message.time.as_ms(), Vec::new()));
+        places.push(key.sk.clone());
+        rest.push(Action::put(key, item));
+    }
+    for (recipient, (due, places)) in joined {
+        let key = keys::stream_head(&next.tenant, &next.id, recipient);
+        let text = "SET due_at = if_not_exists(due_at, :due), \
+                    state_pk = :streams, state_sk = if_not_exists(state_sk, :place), \
+                    tenant = :tenant, workflow = :workflow, recipient = :recipient, \
+                    joined_last = :last ADD joined :one";
+        let places = json(&places, "places of messages").map_err(Fail::into_commit_error)?;
+        let values = [
+            (":due", Value::n(due)),
+            (":streams", Value::s(by_state::STREAMS)),
+            (":place", Value::S(stream_place(due, &key))),
+            (":tenant", Value::s(next.tenant.as_str())),
+            (":workflow", Value::s(next.id.as_str())),
+            (":recipient", Value::s(recipient)),
+            (":last", Value::S(places)),
+            (":one", Value::n(1)),
+        ];
+        rest.push(Action::update(key, Expression::new(text, values)));
     }
     Ok(())
 }

@@ -119,7 +119,7 @@ pub(super) async fn remember(
     let begun = Expression::new("attribute_exists(copy_of)", []);
     match link.update(&keys::identity(), &update, &begun).await? {
         Changed::Done => Ok(()),
-        Changed::Not(_) => Err(no_copy()),
+        Changed::Not { .. } => Err(no_copy()),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Reads, and writes of one item under a condition.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
+use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{
     AttributeValue, Get, KeysAndAttributes, ReturnValue, ReturnValuesOnConditionCheckFailure,
@@ -66,8 +67,16 @@ impl Range {
 pub(crate) enum Changed {
     /// It was written.
     Done,
-    /// The condition does not hold for this item; nothing was written, unless by an attempt whose answer was lost.
-    Not(Option<Item>),
+    /// The condition does not hold for this item, if there is one. Nothing was written, unless, with `after_unknown`, by
+    /// an attempt before, whose answer was lost.
+    Not { met: Option<Item>, after_unknown: bool },
+}
+
+impl Changed {
+    /// A deletion took place, by this attempt or by one before.
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(self, Self::Done | Self::Not { met: None, after_unknown: true })
+    }
 }
 
 impl Link {
@@ -122,10 +131,12 @@ impl Link {
         Ok(std::iter::repeat_with(next).take(keys.len()).collect())
     }
 
-    /// Items as they are, each by itself, in the order of the keys. What is left unprocessed is asked for again.
+    /// Items as they are, each by itself, in the order of the keys. What is left unprocessed is asked for again. A key may
+    /// come twice: an index in which an item moves shows it at both places for a moment.
     pub(crate) async fn get_each(&self, keys: &[Key]) -> Result<Vec<Option<Item>>, Fail> {
         let mut found: HashMap<Key, Item> = HashMap::new();
-        for some in keys.chunks(KEYS_MAX) {
+        let wanted: Vec<Key> = keys.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
+        for some in wanted.chunks(KEYS_MAX) {
             self.get_some(some, &mut found).await?;
         }
         Ok(keys.iter().map(|key| found.get(key).cloned()).collect())
@@ -233,18 +244,21 @@ impl Link {
                 Ok(Changed::Done)
             }
             Err(failed) if failed.kind == Kind::Condition => {
-                let met = failed.error.into_service_error();
-                let UpdateItemError::ConditionalCheckFailedException(met) = met else {
-                    return Ok(Changed::Not(None));
+                let after_unknown = failed.after_unknown;
+                let error = failed.error.into_service_error();
+                let met = if let UpdateItemError::ConditionalCheckFailedException(met) = error {
+                    met.item.map(Item::from)
+                } else {
+                    None
                 };
-                Ok(Changed::Not(met.item.map(Item::from)))
+                Ok(Changed::Not { met, after_unknown })
             }
             Err(failed) => Err(failed.trouble().into()),
         }
     }
 
-    /// Deletes one item under a condition; false when it does not hold.
-    pub(crate) async fn delete(&self, key: &Key, condition: &Expression) -> Result<bool, Fail> {
+    /// Deletes one item under a condition.
+    pub(crate) async fn delete(&self, key: &Key, condition: &Expression) -> Result<Changed, Fail> {
         let values = to_sdk(&condition.values);
         let request = self
             .client
@@ -253,13 +267,23 @@ impl Link {
             .set_key(Some(key_to_sdk(key)))
             .condition_expression(&condition.text)
             .set_expression_attribute_values((!values.is_empty()).then_some(values))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .set_return_consumed_capacity(self.measuring());
         match self.again("DeleteItem", || request.clone().send()).await {
             Ok(answer) => {
                 self.consumed(false, answer.consumed_capacity());
-                Ok(true)
+                Ok(Changed::Done)
             }
-            Err(failed) if failed.kind == Kind::Condition => Ok(false),
+            Err(failed) if failed.kind == Kind::Condition => {
+                let after_unknown = failed.after_unknown;
+                let error = failed.error.into_service_error();
+                let met = if let DeleteItemError::ConditionalCheckFailedException(met) = error {
+                    met.item.map(Item::from)
+                } else {
+                    None
+                };
+                Ok(Changed::Not { met, after_unknown })
+            }
             Err(failed) => Err(failed.trouble().into()),
         }
     }

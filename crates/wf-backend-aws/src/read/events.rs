@@ -11,8 +11,8 @@ use crate::fault::Fail;
 use crate::keys;
 use crate::link::{Link, Range};
 
-/// How often a history with a gap is read again before the store counts as damaged.
-const LOOKS_MAX: u32 = 3;
+/// How often a history with a gap is read, with pauses that come to half a second, before the store counts as damaged.
+const LOOKS_MAX: u32 = 6;
 
 /// Events after `after`, at most `limit`, whole commits unless the limit cuts one.
 pub(crate) async fn events(
@@ -23,7 +23,8 @@ pub(crate) async fn events(
     limit: u32,
 ) -> Result<Vec<Event>, Fail> {
     let Some(first) = after.checked_add(1).filter(|_| limit > 0) else { return Ok(Vec::new()) };
-    for _ in 0..LOOKS_MAX {
+    let mut patience = link.looks(LOOKS_MAX);
+    loop {
         let range = Range::between(
             keys::workflow(tenant, workflow),
             keys::event(first),
@@ -39,8 +40,10 @@ pub(crate) async fn events(
         if (first..).zip(&read).all(|(seq, (event, _))| event.seq == seq) {
             return Ok(read.into_iter().map(|(event, _)| event).collect());
         }
+        if !patience.pause().await {
+            return Err(Fail::unreadable("a history", "an event is missing"));
+        }
     }
-    Err(Fail::unreadable("a history", "an event is missing"))
 }
 
 /// Leaves out the events at the end whose commit is not there as a whole.

@@ -2,10 +2,10 @@
 //! an index, and what they find is read again from the table. Either way the head has the last word.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wf_core::locks::LockRow;
-use wf_core::models::{Actor, Person, Phase, TenantId, Workflow};
+use wf_core::models::{Actor, Person, Phase, TenantId, Workflow, WorkflowId};
 use wf_core::ports::{Cursor, ListQuery, Page, Recent};
 
 use crate::codec::{head, lock};
@@ -28,6 +28,28 @@ async fn named(link: &Link, items: &[Item]) -> Result<Vec<Workflow>, Fail> {
     let keys: Vec<Key> = keys?.into_iter().collect();
     let heads = link.get_each(&keys).await?;
     heads.iter().flatten().map(head::read_state).collect()
+}
+
+/// Walks a partition of index items until `limit` workflows are found that are as they should be. What changed since its
+/// item was read makes room for what comes behind it.
+async fn walk(
+    link: &Link,
+    mut range: Range,
+    limit: u32,
+    keep: impl Fn(&Workflow) -> bool,
+) -> Result<BTreeMap<WorkflowId, Workflow>, Fail> {
+    range = range.limit(limit.min(PAGE_MAX));
+    let mut found = BTreeMap::new();
+    while found.len() < rows(limit) {
+        let (items, next) = link.query(&range).await?;
+        let right = named(link, &items).await?.into_iter().filter(|w| keep(w));
+        found.extend(right.map(|w| (w.id.clone(), w)));
+        range.start = next;
+        if range.start.is_none() {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 /// Open workflows of an owner, newest activity first.
@@ -53,17 +75,15 @@ pub(crate) async fn offered_to(
     actor: &Actor,
     limit: u32,
 ) -> Result<Vec<Workflow>, Fail> {
-    let mut items = Vec::new();
-    for pk in [keys::who(tenant, actor), keys::anybody(tenant)] {
-        let range = Range::prefix(pk, keys::OFFER).limit(limit.min(PAGE_MAX));
-        items.extend(link.query_all(range, rows(limit)).await?);
-    }
-    let mut found = named(link, &items).await?;
     let offered = |w: &Workflow| {
         let to = w.offer.as_ref().map(|offer| offer.to.as_ref());
         w.phase.is_open() && to.is_some_and(|to| to.is_none_or(|to| to.id == *actor))
     };
-    found.retain(offered);
+    let mut found = BTreeMap::new();
+    for pk in [keys::who(tenant, actor), keys::anybody(tenant)] {
+        found.extend(walk(link, Range::prefix(pk, keys::OFFER), limit, offered).await?);
+    }
+    let mut found: Vec<Workflow> = found.into_values().collect();
     found.sort_by(|a, b| {
         (a.offer.as_ref().map(|o| o.at), &a.id).cmp(&(b.offer.as_ref().map(|o| o.at), &b.id))
     });
@@ -77,12 +97,12 @@ pub(crate) async fn blocked(
     tenant: &TenantId,
     limit: u32,
 ) -> Result<Vec<Workflow>, Fail> {
-    let range = Range::prefix(keys::blocked(tenant), "").limit(limit.min(PAGE_MAX));
-    let items = link.query_all(range, rows(limit)).await?;
-    let mut found = named(link, &items).await?;
-    found.retain(|w| w.phase == Phase::Blocked);
+    let range = Range::prefix(keys::blocked(tenant), "");
+    let found = walk(link, range, limit, |w| w.phase == Phase::Blocked).await?;
+    let mut found: Vec<Workflow> = found.into_values().collect();
     let since = |w: &Workflow| w.blocks.iter().map(|block| block.at).min();
     found.sort_by(|a, b| (since(a), &a.id).cmp(&(since(b), &b.id)));
+    found.truncate(rows(limit));
     Ok(found)
 }
 
@@ -130,17 +150,25 @@ async fn page<T>(
         if place.len() > 1_024 || place.is_empty() {
             return Err(Trouble::BadCursor.into());
         }
-        range.from = format!("{place}\0");
+        // A cursor of another list leads out of this one, at most to its end.
+        range.from = format!("{place}\0").max(range.from);
+        if range.from > range.to {
+            return Ok(Page { items: Vec::new(), next: None });
+        }
     }
     let place_of = range.index.map_or(keys::SK, |index: Index| index.sk);
     let wanted = rows(limit.max(1));
     let mut found: Vec<(String, T)> = Vec::new();
+    let mut seen: BTreeSet<Key> = BTreeSet::new();
     range.limit = Some(limit.saturating_add(1).min(PAGE_MAX));
     loop {
         let (items, next) = link.query(&range).await?;
         let keys = items.iter().map(&base).collect::<Result<Vec<_>, Fail>>()?;
         let whole = link.get_each(&keys).await?;
-        for (item, whole) in items.iter().zip(whole) {
+        for ((item, key), whole) in items.iter().zip(keys).zip(whole) {
+            if !seen.insert(key) {
+                continue;
+            }
             if let Some(row) = whole.as_ref().map(&keep).transpose()?.flatten() {
                 found.push((item.text(place_of)?.to_owned(), row));
             }
@@ -185,7 +213,7 @@ fn listed_head(item: &Item) -> Result<Key, Fail> {
     let key = item.key()?;
     let tenant = key.pk.strip_prefix("T#").and_then(|rest| rest.strip_suffix("#LIST"));
     let tenant = tenant.and_then(|tenant| TenantId::parse(tenant).ok());
-    let id = wf_core::models::WorkflowId::parse(&key.sk).ok();
+    let id = WorkflowId::parse(&key.sk).ok();
     match (tenant, id) {
         (Some(tenant), Some(id)) => Ok(keys::head(&tenant, &id)),
         _ => Err(Fail::unreadable("the list of workflows", key.pk)),

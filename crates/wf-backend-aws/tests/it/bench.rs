@@ -27,6 +27,7 @@ pub(crate) struct Bench {
     engine: Arc<Engine>,
     ids: Arc<SequentialIds>,
     config: AwsConfig,
+    caller: Principal,
     pub(crate) store: AwsStore,
     pub(crate) wire: Wire,
     pub(crate) clock: ManualClock,
@@ -34,9 +35,12 @@ pub(crate) struct Bench {
 
 /// Who does the work.
 pub(crate) fn ann() -> Principal {
+    person("ann", "Ann")
+}
+
+fn person(subject: &str, name: &str) -> Principal {
     let scopes = Scopes { read: true, write: true, supervise: false };
-    let name = Some("Ann".to_owned());
-    let (tenant, actor) = (tenant("plant"), user("ann"));
+    let (tenant, actor, name) = (tenant("plant"), user(subject), Some(name.to_owned()));
     Principal { tenant, actor, name, client_id: None, scopes, roles: BTreeSet::new() }
 }
 
@@ -56,6 +60,11 @@ impl Bench {
     pub(crate) async fn replica(&self) -> Self {
         let (clock, ids) = (self.clock.clone(), Arc::clone(&self.ids));
         Self::over(self.config.clone(), self.wire.clone(), clock, ids).await
+    }
+
+    /// The same bench with somebody else at it.
+    pub(crate) fn by(&self, subject: &str) -> Self {
+        Self { caller: person(subject, subject), ..self.clone() }
     }
 
     async fn over(
@@ -83,7 +92,7 @@ impl Bench {
         };
         let engine = Arc::new(Engine::open(parts).await.expect("an engine"));
         wire.take_log();
-        Self { engine, ids, config, store, wire, clock }
+        Self { engine, ids, config, caller: ann(), store, wire, clock }
     }
 
     pub(crate) async fn call(
@@ -96,7 +105,7 @@ impl Bench {
         let key = arguments.get("idempotency_key").and_then(Value::as_str);
         let key = key.map(|key| IdempotencyKey::parse(key).expect("a key"));
         let call = Call { operation: tool, key, request, arguments, meta: CallMeta::default() };
-        self.engine.execute(&ann(), &call).await
+        self.engine.execute(&self.caller, &call).await
     }
 
     /// Starts; the workflow's id.

@@ -74,10 +74,11 @@ async fn answers_lost_three_times_then_the_caller_retries() {
         assert_eq!(code, Some("BACKEND_UNAVAILABLE"), "{}", reply.body);
         assert_eq!(reply.body["error"]["retry"], "same_call");
 
-        // Ten minutes later the table has forgotten every token; the ledger has not.
+        // Ten minutes later the table has forgotten every token. No token is asked for: the ledger answers.
         bench.clock.advance(minutes * 60_000);
-        bench.wire.next(WRITE, [Fault::Forgotten]);
+        bench.wire.take_log();
         let again = bench.submit(&work, "yes", "k-1").await;
+        assert_eq!(bench.wire.take_operations(), [READ], "after {minutes} minutes");
         is_done(&again, true);
         assert_eq!(again.outcome.as_str(), "recorded");
         assert_eq!(recorded(&bench, &work).await, 1, "after {minutes} minutes");
@@ -94,6 +95,52 @@ async fn an_answer_that_is_lost_again_and_again_is_found_in_the_ledger() {
     is_done(&bench.submit(&work, "yes", "k-1").await, false);
     assert_eq!(bench.wire.take_operations(), [READ, WRITE, "GetItem"], "looked up, not sent again");
     assert_eq!(recorded(&bench, &work).await, 1);
+}
+
+#[tokio::test]
+#[ignore = "needs WF_AWS_ENDPOINT: cargo xtask aws"]
+async fn a_request_that_comes_again_when_its_token_is_forgotten_changes_nothing() {
+    let bench = Bench::new().await;
+    let work = bench.started("U-1", "s-1").await;
+    let echo = bench.wire.echo(WRITE);
+    is_done(&bench.submit(&work, "yes", "k-1").await, false);
+    let before = bench.store.events(tenant(), &id(&work), 0, 100).await.expect("a read");
+    bench.clock.advance(11 * 60_000);
+    echo.open();
+    echo.reached().await;
+    let after = bench.store.events(tenant(), &id(&work), 0, 100).await.expect("a read");
+    assert_eq!(after, before);
+    is_done(&bench.submit(&work, "yes", "k-1").await, true);
+}
+
+#[tokio::test]
+#[ignore = "needs WF_AWS_ENDPOINT: cargo xtask aws"]
+async fn a_request_that_comes_late_is_applied_once_or_not_at_all() {
+    for before_the_retry in [true, false] {
+        let bench = Bench::with(|config| config.attempts_max = 1).await;
+        let work = bench.started("U-1", "s-1").await;
+        // The network keeps the first request; those that are sent for it are lost on their way.
+        let late = bench.wire.echo(WRITE);
+        bench.wire.next(WRITE, [Fault::Reset, Fault::Reset, Fault::Reset]);
+        let reply = bench.submit(&work, "yes", "k-1").await;
+        let code = reply.error.map(wf_core::errors::ErrorCode::as_str);
+        assert_eq!(code, Some("BACKEND_UNAVAILABLE"), "{}", reply.body);
+        assert_eq!(recorded(&bench, &work).await, 0);
+        if before_the_retry {
+            late.open();
+            late.reached().await;
+        }
+        let again = bench.submit(&work, "yes", "k-1").await;
+        is_done(&again, before_the_retry);
+        if !before_the_retry {
+            late.open();
+            late.reached().await;
+        }
+        assert_eq!(recorded(&bench, &work).await, 1, "{before_the_retry}");
+        let last = bench.submit(&work, "yes", "k-1").await;
+        is_done(&last, true);
+        assert_eq!(last.body["workflow"]["revision"], again.body["workflow"]["revision"]);
+    }
 }
 
 /// Named after a fault of a well-known idempotency library: where the old item came back with the failed condition, it was

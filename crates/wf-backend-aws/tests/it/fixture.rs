@@ -71,6 +71,11 @@ pub(crate) async fn store() -> (AwsStore, Wire, AwsConfig) {
     (opened.store, wire, config)
 }
 
+/// The store of another process in the same table.
+pub(crate) async fn replica(config: &AwsConfig) -> AwsStore {
+    AwsStore::open_existing(config.clone()).await.expect("a store")
+}
+
 /// Makes stores for the contract.
 #[derive(Debug, Clone)]
 pub(crate) struct AwsFixture {

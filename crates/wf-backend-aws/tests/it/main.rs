@@ -17,6 +17,8 @@ mod damage;
 mod engine;
 mod faults;
 mod fixture;
+mod lost;
+mod pages;
 #[expect(dead_code, reason = "the tests of the engine use the rest of it")]
 #[path = "../../../wf-core/tests/it/plain_policy.rs"]
 mod plain_policy;

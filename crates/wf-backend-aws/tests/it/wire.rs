@@ -12,6 +12,7 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::byte_stream::ByteStream;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -37,6 +38,10 @@ pub(crate) enum Fault {
     Forgotten,
     /// It is answered with all of its keys unprocessed.
     Unprocessed,
+    /// The answer lacks the items whose sort key has this in it: a query that sees half of a transaction.
+    Without(&'static str),
+    /// The answer has every item twice: a query of an index in which they are moving.
+    Twice,
 }
 
 pub(crate) const THROTTLED: Fault = Fault::Error(400, "ThrottlingException");
@@ -52,6 +57,7 @@ pub(crate) const CONFLICT: Fault = Fault::Cancelled(&["TransactionConflict"]);
 pub(crate) struct Sent {
     pub(crate) operation: String,
     pub(crate) body: Value,
+    pub(crate) bytes: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
@@ -60,9 +66,10 @@ struct Script {
     always: BTreeMap<String, VecDeque<Fault>>,
     log: Vec<Sent>,
     held: Option<(String, Gate)>,
+    echoed: Option<(String, Gate)>,
 }
 
-/// Holds one request up on its way.
+/// Holds one request up on its way, or a copy of it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gate {
     reached: Arc<Notify>,
@@ -70,7 +77,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// The request is on its way.
+    /// The request is on its way; of a copy: it has arrived.
     pub(crate) async fn reached(&self) {
         self.reached.notified().await;
     }
@@ -117,9 +124,19 @@ impl Wire {
         gate
     }
 
-    fn gate(&self, operation: &str) -> Option<Gate> {
-        let held = &mut self.script().held;
-        held.take_if(|(of, _)| of == operation).map(|(_, gate)| gate)
+    /// A copy of the next request of an operation arrives when the gate is opened, as if the network had kept it for so
+    /// long that the table has forgotten its token. With [`Fault::Reset`] it is the request itself, come late.
+    pub(crate) fn echo(&self, operation: &str) -> Gate {
+        let gate = Gate::default();
+        self.script().echoed = Some((operation.to_owned(), gate.clone()));
+        gate
+    }
+
+    fn gates(&self, operation: &str) -> (Option<Gate>, Option<Gate>) {
+        let mut script = self.script();
+        let mine = |(of, _): &mut (String, Gate)| of == operation;
+        let held = script.held.take_if(mine).map(|(_, gate)| gate);
+        (held, script.echoed.take_if(mine).map(|(_, gate)| gate))
     }
 
     /// Requests since the last time, and forgets them.
@@ -167,14 +184,17 @@ impl HttpConnector for Connector {
     fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
-        let body = request.body().bytes().unwrap_or_default();
-        let body: Value = serde_json::from_slice(body).unwrap_or_default();
-        let gate = self.wire.gate(&operation);
-        let fault = self.wire.fault(Sent { operation, body: body.clone() });
+        let bytes = request.body().bytes().unwrap_or_default().to_vec();
+        let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let (gate, echo) = self.wire.gates(&operation);
+        let fault = self.wire.fault(Sent { operation, body: body.clone(), bytes });
+        let inner = self.inner.clone();
+        if let Some(gate) = echo {
+            arrive_late(inner.clone(), &request, body.clone(), gate);
+        }
         if fault == Fault::Forgotten {
             forget(&mut request, body.clone());
         }
-        let inner = self.inner.clone();
         HttpConnectorFuture::new(async move {
             if let Some(gate) = gate {
                 gate.reached.notify_one();
@@ -182,6 +202,13 @@ impl HttpConnector for Connector {
             }
             match fault {
                 Fault::Pass | Fault::Forgotten => inner.call(request).await,
+                Fault::Without(text) => {
+                    let torn = |item: &Value| !item["SK"]["S"].to_string().contains(text);
+                    answered(inner.call(request).await?, |items| items.retain(torn)).await
+                }
+                Fault::Twice => {
+                    answered(inner.call(request).await?, |items| items.extend(items.clone())).await
+                }
                 Fault::Unprocessed => {
                     let left = json!({ "Responses": {}, "UnprocessedKeys": body["RequestItems"] });
                     Ok(response(200, left.to_string()))
@@ -209,6 +236,31 @@ impl HttpConnector for Connector {
             }
         })
     }
+}
+
+/// Sends a copy when the gate opens, and tells nobody what comes of it.
+fn arrive_late(inner: SharedHttpConnector, request: &HttpRequest, body: Value, gate: Gate) {
+    let mut copy = request.try_clone().expect("a request that was not read yet");
+    forget(&mut copy, body);
+    tokio::spawn(async move {
+        gate.open.notified().await;
+        let answer = inner.call(copy).await.expect("an answer");
+        ByteStream::new(answer.into_body()).collect().await.expect("a whole answer");
+        gate.reached.notify_one();
+    });
+}
+
+/// An answer to a query, with other items.
+async fn answered(
+    answer: HttpResponse,
+    change: impl FnOnce(&mut Vec<Value>),
+) -> Result<HttpResponse, ConnectorError> {
+    let body = ByteStream::new(answer.into_body()).collect().await.expect("a whole answer");
+    let mut body: Value = serde_json::from_slice(&body.to_vec()).expect("JSON");
+    let items = body["Items"].as_array_mut().expect("the answer to a query");
+    change(items);
+    body["Count"] = Value::from(items.len());
+    Ok(response(200, body.to_string()))
 }
 
 fn broken(when: &str) -> ConnectorError {
