@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Modules in reading order: [`models`] (passive data), [`errors`], [`state_machine`] (decide, evolve), [`policy`] and
-//! [`ports`], [`locks`], [`access`] (who may do what), [`redaction`], [`view`] (the result object and the words), [`limits`], [`engine`].
+//! [`ports`], [`locks`], [`reconcile`] (R1 to R8), [`access`] (who may do what), [`redaction`], [`view`] (the result object and the words), [`limits`], [`engine`].
 //!
 //! Nothing here reads a clock, the environment, files, sockets or randomness: time and ids come through
 //! [`ports::ambient`], and only the engine touches those.
@@ -21,6 +21,7 @@ pub mod locks;
 pub mod models;
 pub mod policy;
 pub mod ports;
+pub mod reconcile;
 pub mod redaction;
 mod search;
 pub mod state_machine;

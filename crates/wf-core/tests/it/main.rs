@@ -19,4 +19,5 @@ mod laws;
 mod limits;
 mod people;
 mod plain_policy;
+mod reconcile;
 mod rules;
