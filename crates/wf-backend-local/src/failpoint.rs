@@ -18,8 +18,10 @@ pub(crate) const MIGRATION: &str = "migration";
 /// In the transaction that takes leases of messages, and in the one that writes down what became of them.
 pub(crate) const OUTBOX_CLAIM: &str = "outbox.claim";
 pub(crate) const OUTBOX_MARK: &str = "outbox.mark";
-/// In the transaction that takes leases of deadlines. Their firing is a commit like any other.
+/// In the transaction that takes leases of deadlines; before and after the COMMIT of a batch in which one is fired.
 pub(crate) const DEADLINE_CLAIM: &str = "deadline.claim";
+pub(crate) const DEADLINE_FIRE: &str = "deadline.fire";
+pub(crate) const DEADLINE_FIRED: &str = "deadline.fired";
 
 /// Not a fault to survive but a lie to be found out, for the negative control of a bench: the batch is answered as if
 /// it were committed, and rolled back.

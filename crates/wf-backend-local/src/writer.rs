@@ -202,6 +202,10 @@ impl<'a> Writer<'a> {
         let answers = apply::apply(&tx, jobs, &mut self.sql)?;
         #[cfg(test)]
         self.shared.sabotage.in_transaction();
+        let fires = jobs.iter().any(Job::fires);
+        if fires {
+            failpoint::hit(failpoint::DEADLINE_FIRE).map_err(Failure::before_commit)?;
+        }
         failpoint::hit(failpoint::COMMIT_BEFORE).map_err(Failure::before_commit)?;
         #[cfg(feature = "failpoints")]
         if failpoint::is_asked(failpoint::COMMIT_NEVER) {
@@ -211,6 +215,9 @@ impl<'a> Writer<'a> {
         tx.commit().map_err(|e| Failure::at_commit(e.into()))?;
         #[cfg(test)]
         self.shared.sabotage.after_commit();
+        if fires {
+            failpoint::hit(failpoint::DEADLINE_FIRED).map_err(Failure::at_commit)?;
+        }
         failpoint::hit(failpoint::COMMIT_AFTER).map_err(Failure::at_commit)?;
         Ok(answers)
     }

@@ -1,7 +1,7 @@
 //! What waits in the queue, and how it is answered.
 
 use tokio::sync::oneshot;
-use wf_core::models::{Digest, Timestamp};
+use wf_core::models::{Actor, Digest, Timestamp};
 use wf_core::policy::Definition;
 use wf_core::ports::{
     Claim, ClaimedDeadline, ClaimedStream, CommitError, Conflict, OutboxPurge, Settlement, Swept,
@@ -96,6 +96,16 @@ pub(crate) enum Answer {
 }
 
 impl Job {
+    /// Whether it is the firing of a deadline. Nothing but failpoints depends on it.
+    pub(crate) fn fires(&self) -> bool {
+        match self {
+            Self::Commit(commit, _) => {
+                !commit.deadlines.is_empty() && commit.ledger.key.actor == Actor::clock()
+            }
+            Self::Task(..) | Self::Close(_) => false,
+        }
+    }
+
     /// Answers; nobody may be waiting any more.
     pub(crate) fn answer(self, answer: Answer) {
         match (self, answer) {

@@ -40,13 +40,18 @@ impl Server {
 
     /// Starts one that may not answer in plain HTTP: it has said where it listens, no more is known.
     pub(crate) fn start_silently(folder: TempDir, more: &[&str]) -> Self {
-        let (child, port) = spawn(folder.path(), more);
+        let (child, port) = spawn(folder.path(), more, &[]);
         Self { folder, child, port }
     }
 
     /// Starts one in this folder.
     pub(crate) fn start_in(folder: TempDir, more: &[&str]) -> Self {
-        let (child, port) = spawn(folder.path(), more);
+        Self::start_with(folder, more, &[])
+    }
+
+    /// Starts one in this folder, with more of its environment.
+    pub(crate) fn start_with(folder: TempDir, more: &[&str], environment: &[(&str, &str)]) -> Self {
+        let (child, port) = spawn(folder.path(), more, environment);
         let server = Self { folder, child, port };
         until("readiness", || server.get("/readyz").is_some_and(|(status, _)| status == 200));
         server
@@ -148,11 +153,12 @@ impl Drop for Server {
 }
 
 /// Starts `serve` on a port of its choice and reads from its first lines which one that is.
-fn spawn(folder: &Path, more: &[&str]) -> (Child, u16) {
+fn spawn(folder: &Path, more: &[&str], environment: &[(&str, &str)]) -> (Child, u16) {
     let out = folder.join("out.log");
     let mut child = binary::command(folder)
         .args(["serve", "--listen", "127.0.0.1:0"])
         .args(more)
+        .envs(environment.iter().copied())
         .stdout(Stdio::from(File::create(&out).unwrap()))
         .stderr(Stdio::from(File::create(folder.join("err.log")).unwrap()))
         .spawn()

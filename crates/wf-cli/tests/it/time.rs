@@ -60,6 +60,15 @@ fn clocked(server: &Server, work: &str) -> Vec<String> {
     by_clock.map(|event| event["kind"].as_str().unwrap().to_owned()).collect()
 }
 
+/// Each has passed, and how often and in which order the names of the deadlines did.
+fn names_passed(server: &Server, work: &str) -> Vec<String> {
+    let out = server.run(&["workflow", "history", work, "--json"]).out;
+    let history: Value = serde_json::from_str(&out).unwrap();
+    let events = history["events"].as_array().unwrap().iter();
+    let passed = events.filter(|event| event["kind"] == "deadline_passed");
+    passed.map(|event| event["data"]["name"].as_str().unwrap().to_owned()).collect()
+}
+
 /// Everything that was recomputed from the store is as it must be.
 fn verified(folder: &Path, server: &Server) {
     let ran = server.run(&["workflow", "verify", "--json"]);
@@ -68,30 +77,62 @@ fn verified(folder: &Path, server: &Server) {
 
 const ONE: [&str; 2] = ["deadline_passed", "escalated"];
 
-#[test]
-fn deadlines_and_a_wait_that_pass_while_nobody_serves_are_made_up_for_at_once() {
+const NAMES: [&str; 3] = ["first", "second", "third"];
+
+/// What was due when a server starts is made up for in this time from its readiness on. A promise, not a measurement.
+const MADE_UP_WITHIN: Duration = Duration::from_secs(2);
+
+fn made_up_for_after(end: impl FnOnce(Server) -> TempDir) {
     let server = Server::start_in(folder(2), &PROCEDURES);
     let work = started(&server, "U-7");
     let begun = Instant::now();
-    let folder = server.kill();
+    let folder = end(server);
     // The time itself must pass.
     until("the third deadline", || begun.elapsed() > Duration::from_secs(5));
     let server = Server::start_in(folder, &PROCEDURES);
+    let ready = Instant::now();
     until("all three", || clocked(&server, &work).len() >= 6);
-    let expected: Vec<&str> = [ONE, ONE, ONE].concat();
-    assert_eq!(clocked(&server, &work), expected);
     let waited = json!({"workflow_id": work, "step_id": "settle", "value": "done"});
     let waited = server.call("submit_step", &waited);
+    let took = ready.elapsed();
     assert_eq!(waited["outcome"], "recorded", "{waited}");
-    let out = server.run(&["workflow", "history", &work, "--json"]).out;
-    let history: Value = serde_json::from_str(&out).unwrap();
-    let names: Vec<_> = history["events"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|e| e["data"]["name"].as_str())
-        .collect();
-    assert_eq!(names, ["first", "second", "third"], "in order");
+    assert!(took < MADE_UP_WITHIN, "it took {took:?}");
+    assert_eq!(clocked(&server, &work), [ONE, ONE, ONE].concat(), "each once");
+    assert_eq!(names_passed(&server, &work), NAMES, "in order");
+    verified(server.path(), &server);
+}
+
+#[test]
+fn deadlines_and_a_wait_that_pass_while_nobody_serves_are_made_up_for_at_once() {
+    std::thread::scope(|scope| {
+        scope.spawn(|| made_up_for_after(Server::stop));
+        scope.spawn(|| made_up_for_after(Server::kill));
+    });
+}
+
+/// Its store is slow, so that it is surely in the middle of firing when it is asked.
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_server_that_is_asked_to_end_while_it_fires_leaves_no_lease_behind() {
+    let server = Server::start_in(folder(3), &PROCEDURES);
+    let works: Vec<String> = (0..MANY).map(|n| started(&server, &format!("U-{n}"))).collect();
+    let begun = Instant::now();
+    let folder = server.kill();
+    until("the last deadline", || begun.elapsed() > Duration::from_secs(6));
+    let slow = [("FAILPOINTS", "deadline.fire=sleep(200)")];
+    let server = Server::start_with(folder, &PROCEDURES, &slow);
+    let left =
+        |server: &Server| works.iter().filter(|work| clocked(server, work).len() < 6).count();
+    until("the first firing", || works.iter().any(|work| !clocked(&server, work).is_empty()));
+    assert!(works.iter().any(|work| clocked(&server, work).len() < 6), "in the middle");
+    let server = Server::start_in(server.stop(), &PROCEDURES);
+    let ready = Instant::now();
+    until("all three of all", || left(&server) == 0);
+    // What nobody gave back would be hidden for half a minute.
+    assert!(ready.elapsed() < Duration::from_secs(15), "it took {:?}", ready.elapsed());
+    for work in &works {
+        assert_eq!(names_passed(&server, work), NAMES, "{work}");
+    }
     verified(server.path(), &server);
 }
 
@@ -155,6 +196,48 @@ fn two_servers_on_one_file_share_deadlines_and_one_that_dies_leaves_its_own_to_t
     drop(folder);
 }
 
+/// Two servers on one file whose clock jumps: whoever looks sees within a second that something is due.
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_clock_that_jumps_ahead_and_back_fires_each_deadline_once() {
+    let folder = folder(3_000);
+    let moved = folder.path().join("clock");
+    let clock = format!("clock=return({})", moved.display());
+    let jump = |seconds: i64| std::fs::write(&moved, (seconds * 1_000).to_string()).unwrap();
+    let (database, procedures) =
+        (folder.path().join("checkpoint.db"), folder.path().join("procedures"));
+    let environment = [("FAILPOINTS", clock.as_str())];
+    jump(0);
+    let first = Server::start_with(folder, &PROCEDURES, &environment);
+    let [database, procedures] = [&database, &procedures].map(|path| path.to_str().unwrap());
+    let second = Server::start_with(
+        TempDir::new().unwrap(),
+        &["--database", database, "--procedures", procedures],
+        &environment,
+    );
+    let before = started(&first, "U-7");
+    jump(3_010);
+    until("all three after the jump", || clocked(&second, &before).len() >= 6);
+    // Far behind the deadlines that passed, and behind their leases.
+    jump(-3_600);
+    let behind = started(&second, "U-8");
+    // The time of the new one: due fifty minutes after its start, not before.
+    jump(-3_600 + 2_990);
+    let patience = Instant::now();
+    until("a look at what is not due", || patience.elapsed() > Duration::from_secs(3));
+    assert_eq!(clocked(&first, &behind).len(), 0, "ten seconds are left");
+    jump(-3_600 + 3_010);
+    until("all three of the other", || clocked(&first, &behind).len() >= 6);
+    jump(100_000);
+    let patience = Instant::now();
+    until("a look at what has passed", || patience.elapsed() > Duration::from_secs(3));
+    for work in [&before, &behind] {
+        assert_eq!(names_passed(&first, work), NAMES, "{work}");
+    }
+    verified(first.path(), &first);
+    drop(second);
+}
+
 /// Ends the process at a place of its store, around the claim and the firing of three missed deadlines.
 #[cfg(feature = "failpoints")]
 fn killed_at(failpoint: &str) {
@@ -188,7 +271,8 @@ fn a_server_that_is_killed_while_it_fires_leaves_each_deadline_to_fire_once() {
     let places = (1..=6).flat_map(|n| {
         ["commit.before", "commit.after"].map(|place| format!("{place}={n}*off->1*return(abort)"))
     });
-    let places = places.chain(["deadline.claim=1*return(abort)".to_owned()]);
+    let own = ["deadline.claim", "deadline.fire", "deadline.fired"];
+    let places = places.chain(own.map(|place| format!("{place}=1*return(abort)")));
     let running: Vec<_> =
         places.map(|place| std::thread::spawn(move || killed_at(&place))).collect();
     for one in running {

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, HOST};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::request::Builder;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -24,6 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(35);
 #[derive(Debug)]
 pub struct Client {
     address: SocketAddr,
+    token: Option<String>,
     open: Option<SendRequest<Full<Bytes>>>,
 }
 
@@ -40,7 +41,13 @@ impl Client {
     /// To the server at this address; connects with the first call.
     #[must_use]
     pub fn new(address: SocketAddr) -> Self {
-        Self { address, open: None }
+        Self::bearing(address, None)
+    }
+
+    /// The same, with a token in every request.
+    #[must_use]
+    pub fn bearing(address: SocketAddr, token: Option<&str>) -> Self {
+        Self { address, token: token.map(str::to_owned), open: None }
     }
 
     /// One attempt.
@@ -94,6 +101,10 @@ impl Client {
         let mut sender = match kept {
             Some(sender) => sender,
             None => self.connect().await?,
+        };
+        let request = match &self.token {
+            Some(token) => request.header(AUTHORIZATION, format!("Bearer {token}")),
+            None => request,
         };
         let request = request
             .header(HOST, self.address.to_string())

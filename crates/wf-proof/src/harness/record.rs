@@ -58,11 +58,23 @@ impl Recorder {
     /// Keeps an attempt at a call that this caller sent then and that is over now, by the one principal of a server
     /// without authentication.
     pub fn attempted(&self, caller: u32, call: &Call, sent_ns: u64, outcome: Outcome) {
+        self.attempted_by("user:local", caller, call, sent_ns, outcome);
+    }
+
+    /// The same of a caller whom the server knows as `actor`.
+    pub fn attempted_by(
+        &self,
+        actor: &str,
+        caller: u32,
+        call: &Call,
+        sent_ns: u64,
+        outcome: Outcome,
+    ) {
         self.keep(Attempt {
             call: call.number,
             caller,
             tenant: "default".to_owned(),
-            actor: "user:local".to_owned(),
+            actor: actor.to_owned(),
             tool: call.tool.to_owned(),
             arguments: call.arguments.clone(),
             sent_ns,

@@ -5,9 +5,13 @@
 //! read, or carry on with somebody else's work. Everything random follows from the seed of the [`Plan`]. They judge
 //! nothing: every attempt goes into the recorder, and the audit judges.
 //!
-//! Files: `caller` is one caller and how it makes a call, `work` what it does next, `values` what a person answers.
+//! Where the plan names people, each caller is one of them, and work changes hands too.
+//!
+//! Files: `caller` is one caller and how it makes a call, `work` what it does next, `hand_over` what of that is about whose
+//! work it is, `values` what a person answers.
 
 mod caller;
+mod hand_over;
 mod values;
 mod work;
 
@@ -51,6 +55,19 @@ pub struct Plan {
     pub contended: u32,
     /// How long a call may be repeated before it is left unknown after all.
     pub patience: Duration,
+    /// Who the callers are, in turns; the one principal of a server without authentication when there are none.
+    pub people: Vec<Someone>,
+    /// How often a caller leaves an order in the middle, of one.
+    pub walks_away: f64,
+}
+
+/// One of the people that callers are.
+#[derive(Debug, Clone)]
+pub struct Someone {
+    /// As whom the server knows them: `user:<subject>`.
+    pub subject: String,
+    /// What they send to be known.
+    pub token: String,
 }
 
 impl Plan {
@@ -63,6 +80,8 @@ impl Plan {
             unknown: Unknown::Settle,
             contended: 4,
             patience: Duration::from_secs(120),
+            people: Vec::new(),
+            walks_away: 0.0,
         }
     }
 }

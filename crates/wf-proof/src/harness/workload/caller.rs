@@ -168,13 +168,14 @@ impl Caller {
         let address = pass.address;
         let mut client = match self.connection.take() {
             Some((at, client)) if at == address => client,
-            Some(_) | None => Client::new(address),
+            Some(_) | None => Client::bearing(address, self.identity().0),
         };
         let sent_ns = self.recorder.now_ns();
         let answered = self.unless_gone(client.call(call.tool, &call.arguments)).await;
         let outcome = answered
             .unwrap_or_else(|Gone| Outcome::Unknown { why: "the caller went away".to_owned() });
-        self.recorder.attempted(self.number, call, sent_ns, outcome.clone());
+        let (_, actor) = self.identity();
+        self.recorder.attempted_by(&actor, self.number, call, sent_ns, outcome.clone());
         drop(pass);
         self.connection = Some((address, client));
         Ok(outcome)

@@ -8,7 +8,7 @@ use super::values::{choose, good, text, too_high};
 use super::{Unknown, is_recorded};
 
 const PROCEDURE: &str = "pump-inspection";
-const REASON: &str = "MISHEARD";
+pub(super) const REASON: &str = "MISHEARD";
 /// Refusals in a row after which a caller gives the workflow up; somebody else works on it.
 const REFUSALS_MAX: u32 = 4;
 /// Revision after which a caller abandons: decisions to redo could go on for ever.
@@ -21,6 +21,12 @@ impl Caller {
         if self.chance(0.05) {
             let scope = ["mine", "available", "blocked"][self.random.random_range(0..3)];
             self.read("find_work", object(json!({ "scope": scope }))).await?;
+        }
+        if !self.plan.people.is_empty() && self.chance(0.15) {
+            return match self.offered().await? {
+                Some(view) if is_view(&view) => self.drive(view, false).await,
+                _ => Ok(()),
+            };
         }
         let asset = self.asset();
         let order = format!("WO {}", self.unique());
@@ -64,6 +70,7 @@ impl Caller {
     /// Brings a workflow to its end, or gives up on one that others change.
     async fn drive(&mut self, mut view: Value, own: bool) -> Result<(), Gone> {
         let quits = self.chance(0.12);
+        let leaves = self.chance(self.plan.walks_away);
         let mut refusals = 0;
         while !self.is_over() && refusals < REFUSALS_MAX && state(&view) != "COMPLETED" {
             if self.chance(0.03) {
@@ -85,7 +92,7 @@ impl Caller {
                     }
                 }
             }
-            if !own && self.chance(0.1) {
+            if (!own && self.chance(0.1)) || (leaves && self.chance(0.3)) {
                 return Ok(());
             }
         }
@@ -101,6 +108,9 @@ impl Caller {
             let problem =
                 json!({ "workflow_id": workflow, "summary": "it rattles", "severity": severity });
             return self.write("report_problem", object(problem), key).await;
+        }
+        if let Some(transfer) = self.transfer(view) {
+            return self.write("transfer_workflow", transfer, key).await;
         }
         if state(view) == "BLOCKED" {
             let block = view.pointer("/blocks/0").cloned().unwrap_or_default();
@@ -181,7 +191,7 @@ fn is_view(result: &Value) -> bool {
     result.get("ok") == Some(&Value::Bool(true)) && !id(result).is_empty()
 }
 
-fn id(view: &Value) -> &str {
+pub(super) fn id(view: &Value) -> &str {
     view.pointer("/workflow/id").and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -189,7 +199,7 @@ fn state(view: &Value) -> &str {
     view.pointer("/workflow/state").and_then(Value::as_str).unwrap_or_default()
 }
 
-fn object(value: Value) -> Map<String, Value> {
+pub(super) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(map) => map,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {

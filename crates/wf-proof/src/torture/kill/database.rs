@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
+use rusqlite::OpenFlags;
 use rustix::process::Signal;
 
 use crate::fault::Fault;
@@ -16,10 +17,11 @@ use crate::harness::gate::Gate;
 use crate::harness::port::lasting_address;
 use crate::harness::record::{self, Recorder};
 use crate::harness::server::{Launch, Server};
-use crate::harness::workload::{Plan, Workload, unknown};
+use crate::harness::workload::{Plan, Someone, Workload, unknown};
 use crate::torture::Setting;
 
 use super::how::How;
+use super::hurry;
 use super::tally::Tally;
 
 /// Callers at once.
@@ -31,12 +33,20 @@ const HIT_WITHIN: Duration = Duration::from_secs(10);
 /// How long attempts may take to be over once their server is dead.
 const QUIET_WITHIN: Duration = Duration::from_secs(40);
 
+/// By how much the clock of the last server is ahead: leases of the killed ones are over then (30 s).
+const AHEAD: Duration = Duration::from_secs(40);
+/// How long everything that is due may take to be fired when nobody calls.
+const FIRED_WITHIN: Duration = Duration::from_secs(20);
+/// How often a caller leaves an order in the middle, so that its deadlines pass.
+const WALKS_AWAY: f64 = 0.25;
+
 /// A database with its history.
 #[derive(Debug)]
 pub(super) struct Database {
     pub(super) launch: Launch,
     pub(super) gate: Gate,
     pub(super) recorder: Arc<Recorder>,
+    pub(super) people: Vec<Someone>,
     pub(super) found: Vec<String>,
 }
 
@@ -46,7 +56,67 @@ impl Database {
         let folder = fresh_folder(&setting.folder, name)?;
         let mut launch = Launch::new(&setting.server, &folder);
         launch.listen = lasting_address()?;
-        Ok(Self { launch, gate: Gate::default(), recorder: Arc::default(), found: Vec::new() })
+        Ok(Self {
+            launch,
+            gate: Gate::default(),
+            recorder: Arc::default(),
+            people: Vec::new(),
+            found: Vec::new(),
+        })
+    }
+
+    /// The same, in a hurry and with people.
+    pub(super) fn in_a_hurry(setting: &Setting, name: &str) -> Result<Self, Fault> {
+        let mut database = Self::new(setting, name)?;
+        database.people = hurry::prepare(&mut database.launch)?;
+        Ok(database)
+    }
+
+    /// What its callers do.
+    pub(super) fn plan(&self, seed: u64) -> Plan {
+        let walks_away = if self.people.is_empty() { 0.0 } else { WALKS_AWAY };
+        Plan { people: self.people.clone(), walks_away, ..Plan::new(CALLERS, seed) }
+    }
+
+    /// From the next start on the clock is ahead.
+    fn put_clock_ahead(&mut self) -> Result<(), Fault> {
+        let clock = self.launch.folder.join("clock");
+        std::fs::write(&clock, AHEAD.as_millis().to_string()).map_err(Fault::io("the clock"))?;
+        let moved = format!("clock=return({})", clock.display());
+        self.launch = self.launch.clone().env("FAILPOINTS", moved);
+        Ok(())
+    }
+
+    /// Waits until nothing is due any more. Answers how many deadlines passed.
+    fn everything_fires(&mut self) -> Result<u64, Fault> {
+        let end = Instant::now() + FIRED_WITHIN;
+        loop {
+            let ahead = i64::try_from(AHEAD.as_millis()).unwrap_or(i64::MAX);
+            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+            let now = now.map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or(i64::MAX));
+            let due =
+                self.count("SELECT count(*) FROM deadlines WHERE fire_at <= ?1", now + ahead)?;
+            if due == 0 {
+                break;
+            }
+            if Instant::now() > end {
+                self.found.push(format!("{due} deadlines are due and do not pass"));
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.count("SELECT count(*) FROM ledger WHERE actor = 'system:clock' AND seq > ?1", 0)
+    }
+
+    fn count(&self, sql: &str, argument: i64) -> Result<u64, Fault> {
+        let read = || -> rusqlite::Result<i64> {
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+            let db = rusqlite::Connection::open_with_flags(self.launch.database(), flags)?;
+            db.busy_timeout(HIT_WITHIN)?;
+            db.query_row(sql, [argument], |row| row.get(0))
+        };
+        let counted = read().map_err(|error| Fault::Run(format!("counting: {error}")))?;
+        Ok(u64::try_from(counted).unwrap_or_default())
     }
 
     /// Starts a server and lets the callers in. None, and a finding, when it does not serve.
@@ -171,10 +241,10 @@ pub(super) fn run(
     tally: &mut Tally,
     progress: &ProgressBar,
 ) -> Result<Vec<String>, Fault> {
-    let mut database = Database::new(setting, &format!("kill-{number}"))?;
+    let mut database = Database::in_a_hurry(setting, &format!("kill-{number}"))?;
     let seed = setting.seed.wrapping_add(number);
     let mut random = StdRng::seed_from_u64(seed);
-    let workload = Workload::start(&Plan::new(CALLERS, seed), &database.gate, &database.recorder)?;
+    let workload = Workload::start(&database.plan(seed), &database.gate, &database.recorder)?;
     for kill in 0..kills {
         database.one(How::draw(kill, &mut random), tally)?;
         progress.inc(1);
@@ -185,9 +255,13 @@ pub(super) fn run(
             return database.close();
         }
     }
-    // The callers learn what became of their last calls, then the whole history is judged once more.
+    // The callers learn what became of their last calls, what the killed ones had claimed is fired, then the whole history
+    // is judged once more.
+    database.put_clock_ahead()?;
     if let Some(server) = database.serve(tally)? {
         workload.finish()?;
+        let fired = database.everything_fires()?;
+        tally.fired(fired);
         database.kill(server)?;
         let open = unknown(&database.recorder.attempts());
         database.found.extend(

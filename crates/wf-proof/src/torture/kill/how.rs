@@ -18,7 +18,7 @@ const fn point(name: &'static str, hits: u32) -> Point {
 }
 
 /// Those that a server at work comes by, again and again.
-pub(super) const POINTS: [Point; 11] = [
+pub(super) const POINTS: [Point; 14] = [
     point("begin.before", 30),
     point("begin.after", 30),
     point("write", 30),
@@ -30,7 +30,13 @@ pub(super) const POINTS: [Point; 11] = [
     point("outbox.send", 10),
     point("outbox.send_after", 10),
     point("outbox.mark", 4),
+    point("deadline.claim", 2),
+    point("deadline.fire", 3),
+    point("deadline.fired", 3),
 ];
+
+/// Kinds of ends beside those at any time: at each of the points, and three more.
+const TURNS: u64 = POINTS.len() as u64 + 3;
 
 /// The one that a server comes by once it is asked to end.
 pub(super) const DRAIN: &str = "drain";
@@ -55,20 +61,20 @@ pub(super) enum How {
 }
 
 impl How {
-    /// Every second one at any time; the others take turns, so that a run of 28 has all of them.
+    /// Every second one at any time; the others take turns, so that a run of 34 has all of them.
     pub(super) fn draw(number: u64, random: &mut StdRng) -> Self {
         let mut ms = |from: u64, to: u64| Duration::from_millis(random.random_range(from..=to));
         if number.is_multiple_of(2) {
             return Self::AnyTime(ms(30, 350));
         }
-        let turn = usize::try_from(number / 2 % 14).unwrap_or(0);
-        match (POINTS.get(turn), turn) {
-            (Some(point), _) => {
-                Self::At { point: *point, passes: random.random_range(0..point.hits) }
-            }
-            (None, 11) => Self::Starting(ms(0, 80)),
-            (None, 12) => Self::Ending { work: ms(30, 200), after: ms(0, 80) },
-            (None, _) => Self::Draining { work: ms(30, 200) },
+        let turn = usize::try_from(number / 2 % TURNS).unwrap_or(0);
+        if let Some(point) = POINTS.get(turn) {
+            return Self::At { point: *point, passes: random.random_range(0..point.hits) };
+        }
+        match turn - POINTS.len() {
+            0 => Self::Starting(ms(0, 80)),
+            1 => Self::Ending { work: ms(30, 200), after: ms(0, 80) },
+            _ => Self::Draining { work: ms(30, 200) },
         }
     }
 
@@ -105,9 +111,9 @@ mod tests {
     use super::{DRAIN, How, POINTS};
 
     #[test]
-    fn twenty_eight_kills_have_every_kind() {
+    fn thirty_four_kills_have_every_kind() {
         let mut random = StdRng::seed_from_u64(1);
-        let names: BTreeSet<&str> = (0..28).map(|n| How::draw(n, &mut random).name()).collect();
+        let names: BTreeSet<&str> = (0..34).map(|n| How::draw(n, &mut random).name()).collect();
         let others = ["at any time", "while starting", "while ending", DRAIN];
         let wanted: BTreeSet<&str> = POINTS.iter().map(|p| p.name).chain(others).collect();
         assert_eq!(names, wanted);

@@ -27,6 +27,8 @@ pub(super) struct Tally {
     committed_unknown: usize,
     audits: u64,
     left_out: usize,
+    fired: u64,
+    transfers: BTreeMap<String, u64>,
 }
 
 impl Tally {
@@ -38,6 +40,11 @@ impl Tally {
     /// A server answers so long after it was started.
     pub(super) fn started(&mut self, took: Duration) {
         self.restarts.push(took);
+    }
+
+    /// So many deadlines passed.
+    pub(super) fn fired(&mut self, deadlines: u64) {
+        self.fired += deadlines;
     }
 
     /// The database was held against its history, so many orders of calls not looked through.
@@ -63,6 +70,12 @@ impl Tally {
             self.lost_answers += call.iter().copied().filter(is_lost).count();
             let Some((at, result)) = recorded else { continue };
             self.acknowledged += 1;
+            let first = call.first().map(|attempt| &attempt.arguments);
+            let action =
+                first.and_then(|arguments| arguments.get("action")).and_then(Value::as_str);
+            if let Some(action) = action {
+                *self.transfers.entry(action.to_owned()).or_default() += 1;
+            }
             let answer_was_lost = call.iter().take(at).copied().any(|a| is_lost(&a));
             if answer_was_lost && result.get("duplicate") == Some(&Value::Bool(true)) {
                 self.committed_unknown += 1;
@@ -97,6 +110,14 @@ impl Tally {
                 self.acknowledged
             ));
         }
+        for action in ["offer", "withdraw", "decline", "accept", "take_over"] {
+            if !self.transfers.contains_key(action) {
+                found.push(format!("no work was handed over by {action}: it shows nothing"));
+            }
+        }
+        if self.fired < planned {
+            found.push(format!("only {} deadlines passed: it shows nothing", self.fired));
+        }
         if self.lost_answers == 0 || self.committed_unknown == 0 {
             found.push("no kill came between a commit and its answer: it shows nothing".to_owned());
         }
@@ -120,6 +141,15 @@ impl Tally {
                 self.acknowledged,
                 self.lost_answers,
                 self.committed_unknown
+            ),
+            format!(
+                "{} deadlines passed; work was handed over by {}",
+                self.fired,
+                self.transfers
+                    .iter()
+                    .map(|(action, n)| format!("{action} {n}"))
+                    .collect::<Vec<_>>()
+                    .join(", ")
             ),
             format!(
                 "{} restarts: median {} ms, longest {} ms; {} audits, {} searches for an order given up",

@@ -62,7 +62,7 @@ pub(super) struct Player<'t> {
     /// Texts of answers by the number of their call.
     pub(super) answers: BTreeMap<usize, String>,
     /// What `get_status` said last of each workflow, and at which revision.
-    pub(super) seen: Vec<(u64, String)>,
+    pub(super) seen: Vec<(u64, Value)>,
 }
 
 impl<'t> Player<'t> {

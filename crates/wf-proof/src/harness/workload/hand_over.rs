@@ -1,0 +1,74 @@
+//! Work that changes hands, where the callers are several people: offers to somebody or to anybody, withdrawn, declined or
+//! accepted, and work that is taken over.
+
+use rand::RngExt as _;
+use serde_json::{Map, Value, json};
+
+use super::Someone;
+use super::caller::{Caller, Known};
+use super::values::{choose, text};
+use super::work::{REASON, id, object};
+
+impl Caller {
+    /// Whether the work is somebody else's.
+    pub(super) fn is_anothers(&self, view: &Value) -> bool {
+        let owner = view.pointer("/workflow/owner/id").and_then(Value::as_str);
+        self.me().is_some_and(|me| owner.is_some_and(|owner| owner != me.subject))
+    }
+
+    /// What this caller does about whose work it is, now and then: the arguments of `transfer_workflow`.
+    pub(super) fn transfer(&mut self, view: &Value) -> Option<Map<String, Value>> {
+        self.me()?;
+        let is_offered = view.pointer("/workflow/offer").is_some();
+        let (action, chance) = match (self.is_anothers(view), is_offered) {
+            (false, false) => ("offer", 0.08),
+            (false, true) => ("withdraw", 0.1),
+            (true, false) => ("take_over", 0.3),
+            (true, true) if self.chance(0.2) => ("decline", 1.0),
+            (true, true) => ("accept", 0.9),
+        };
+        if !self.chance(chance) {
+            return None;
+        }
+        let mut arguments = object(json!({ "workflow_id": id(view), "action": action }));
+        match action {
+            "offer" if self.chance(0.7) => {
+                let to = self.random.random_range(0..self.plan.people.len());
+                let to = self.plan.people.get(to).map(|person| format!("user:{}", person.subject));
+                arguments.insert("to".to_owned(), Value::from(to));
+            }
+            "take_over" => {
+                arguments.insert("reason_code".to_owned(), Value::from(REASON));
+            }
+            _ => {}
+        }
+        Some(arguments)
+    }
+
+    /// Work that somebody offers, or that may be taken.
+    pub(super) async fn offered(&mut self) -> Known {
+        let found = self.read("find_work", object(json!({ "scope": "available" }))).await?;
+        let all =
+            found.as_ref().and_then(|found| found.get("candidates")).and_then(Value::as_array);
+        let one = choose(all.map_or(&[], Vec::as_slice), &mut self.random);
+        let Some(id) =
+            one.map(|one| text(one, "workflow_id").to_owned()).filter(|id| !id.is_empty())
+        else {
+            return Ok(None);
+        };
+        self.read("get_status", object(json!({ "workflow_id": id }))).await
+    }
+
+    fn me(&self) -> Option<&Someone> {
+        let number = usize::try_from(self.number).ok()?;
+        self.plan.people.get(number.checked_rem(self.plan.people.len())?)
+    }
+
+    /// The token that this caller sends, and as whom it is known then.
+    pub(super) fn identity(&self) -> (Option<&str>, String) {
+        match self.me() {
+            Some(me) => (Some(&me.token), format!("user:{}", me.subject)),
+            None => (None, "user:local".to_owned()),
+        }
+    }
+}
