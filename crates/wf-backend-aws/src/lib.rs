@@ -35,6 +35,7 @@ mod permissions;
 mod place;
 mod read;
 mod store;
+mod strays;
 mod sweep;
 pub mod table;
 mod template;

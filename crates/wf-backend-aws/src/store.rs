@@ -20,7 +20,7 @@ use crate::leases::ShardLease;
 use crate::link::{Link, Usage};
 use crate::open::{self, Opened};
 use crate::read::{events, lists, load};
-use crate::{backlog, commit, deadlines, definitions, keys, leases, outbox, sweep};
+use crate::{backlog, commit, deadlines, definitions, keys, leases, outbox, strays, sweep};
 
 /// A store in a DynamoDB table. Cheap to clone; all clones are one store. Nothing runs in the background and nothing is
 /// buffered: when a call has returned, its work is done.
@@ -61,6 +61,15 @@ impl AwsStore {
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.link.usage()
+    }
+
+    /// Items that belong to nothing, and copies that differ from what they copy: what the port does not show. At most 20
+    /// lines of a kind; nothing when all is well. Reads the whole table by a parallel scan.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the table does not answer.
+    pub async fn strays(&self) -> Result<Vec<String>, ReadError> {
+        Ok(strays::look(&self.link).await?)
     }
 
     /// Takes or renews the lease of a shard of the reconciler; false when somebody else has it.

@@ -100,6 +100,11 @@ pub(crate) fn expire(
     Ok(Some((update, Expression::new("etag = :before", [(":before", before)]))))
 }
 
+/// The row still is what its `etag` was made of.
+pub(crate) fn is_whole(row: &LedgerRow, item: &Item) -> Result<bool, Fail> {
+    Ok(item.text("etag")? == etag(row)?)
+}
+
 /// A hash of everything in a row but its key.
 fn etag(row: &LedgerRow) -> Result<String, Fail> {
     let rest = (row.workflow_id.as_str(), row.seq, row.mark.as_str());

@@ -18,6 +18,15 @@ pub(crate) const fn name(state: OutboxState) -> &'static str {
     }
 }
 
+/// The list of the messages in a state.
+pub(crate) const fn list(state: OutboxState) -> &'static str {
+    match state {
+        OutboxState::Pending => by_state::PENDING,
+        OutboxState::Delivered => by_state::DELIVERED,
+        OutboxState::Dead => by_state::DEAD,
+    }
+}
+
 /// Where a message is.
 pub(crate) fn key(message: &Message) -> Key {
     let pk = keys::stream(&message.tenant, &message.workflow_id, &message.recipient);
@@ -70,16 +79,15 @@ pub(crate) fn stored_id(item: &Item) -> String {
 pub(crate) fn stored(row: &OutboxRow, delivered_at: Option<Timestamp>) -> Result<Attributes, Fail> {
     let (mut attributes, _) = write(&row.message)?;
     let (status, place) = (&row.status, listed(&row.message));
-    let (list, place) = match status.state {
-        OutboxState::Pending => (by_state::PENDING, place),
-        OutboxState::Dead => (by_state::DEAD, place),
+    let place = match status.state {
+        OutboxState::Pending | OutboxState::Dead => place,
         OutboxState::Delivered => {
             let at = delivered_at.unwrap_or(status.next_attempt_at).as_ms();
             attributes.insert("delivered_at", Value::n(at));
-            (by_state::DELIVERED, format!("{}#{place}", keys::time(at)))
+            format!("{}#{place}", keys::time(at))
         }
     };
-    indexed(&mut attributes, keys::BY_STATE, list.to_owned(), place);
+    indexed(&mut attributes, keys::BY_STATE, list(status.state).to_owned(), place);
     attributes.insert("delivery", Value::s(name(status.state)));
     attributes.insert("attempts", Value::n(status.attempts));
     attributes.insert("next_attempt_at", Value::n(status.next_attempt_at.as_ms()));

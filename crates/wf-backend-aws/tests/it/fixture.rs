@@ -1,5 +1,6 @@
 //! Stores in tables of their own, on an emulator, over a wire that can fail.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -17,13 +18,16 @@ use wf_testkit::contract::ContractFixture;
 
 use crate::wire::{self, Fault, WRITE, Wire};
 
+/// The attributes of an item.
+pub(crate) type Attributes = HashMap<String, AttributeValue>;
+
 /// Where the emulator is.
 pub(crate) fn endpoint() -> String {
     std::env::var("WF_AWS_ENDPOINT").expect("WF_AWS_ENDPOINT: run the tests with `cargo xtask aws`")
 }
 
 /// A table name of this process.
-fn fresh_name() -> String {
+pub(crate) fn fresh_name() -> String {
     static TABLES: AtomicU32 = AtomicU32::new(0);
     format!("wf-{}-{}", std::process::id(), TABLES.fetch_add(1, Ordering::Relaxed))
 }
@@ -69,6 +73,13 @@ pub(crate) async fn store() -> (AwsStore, Wire, AwsConfig) {
     assert!(opened.created);
     wire.take_log();
     (opened.store, wire, config)
+}
+
+/// A new table with nothing in it.
+pub(crate) async fn table() -> AwsConfig {
+    let config = config(&fresh_name(), &Wire::new());
+    create(&config).await.expect("a table");
+    config
 }
 
 /// The store of another process in the same table.
@@ -137,24 +148,45 @@ impl ContractFixture for AwsFixture {
     }
 
     async fn make_schema_newer(&self) -> Result<(), Source> {
-        let update = foreign().update_item().table_name(self.table.lock().unwrap().clone());
-        let key = |text: &str| AttributeValue::S(text.to_owned());
-        let update = update.key("PK", key("STORE")).key("SK", key("SECRET"));
-        let thousand = AttributeValue::N("1000".to_owned());
-        let update =
-            update.update_expression("SET #s = :v").expression_attribute_names("#s", "schema");
-        update.expression_attribute_values(":v", thousand).send().await?;
+        meddle_number(&self.config(), "STORE", "SECRET", "schema", "1000").await;
         Ok(())
     }
 }
 
 /// Sets an attribute of an item to a text, as nobody of ours would.
 pub(crate) async fn meddle(config: &AwsConfig, pk: &str, sk: &str, name: &str, text: &str) {
-    let value = |text: &str| AttributeValue::S(text.to_owned());
-    let update = foreign().update_item().table_name(&config.table).key("PK", value(pk));
-    let update = update.key("SK", value(sk)).update_expression("SET #a = :v");
+    set(config, pk, sk, name, AttributeValue::S(text.to_owned())).await;
+}
+
+/// Sets an attribute of an item to a number, as nobody of ours would.
+pub(crate) async fn meddle_number(
+    config: &AwsConfig,
+    pk: &str,
+    sk: &str,
+    name: &str,
+    digits: &str,
+) {
+    set(config, pk, sk, name, AttributeValue::N(digits.to_owned())).await;
+}
+
+async fn set(config: &AwsConfig, pk: &str, sk: &str, name: &str, value: AttributeValue) {
+    let key = |text: &str| AttributeValue::S(text.to_owned());
+    let update = foreign().update_item().table_name(&config.table).key("PK", key(pk));
+    let update = update.key("SK", key(sk)).update_expression("SET #a = :v");
     let update = update.expression_attribute_names("#a", name);
-    update.expression_attribute_values(":v", value(text)).send().await.expect("an update");
+    update.expression_attribute_values(":v", value).send().await.expect("an update");
+}
+
+/// Everything in the table, by its keys.
+pub(crate) async fn rows(config: &AwsConfig) -> BTreeMap<(String, String), Attributes> {
+    let mut pages = foreign().scan().table_name(&config.table).into_paginator().items().send();
+    let mut found = BTreeMap::new();
+    while let Some(item) = pages.next().await {
+        let item = item.expect("an item");
+        let text = |name: &str| item[name].as_s().expect("a key").clone();
+        found.insert((text("PK"), text("SK")), item);
+    }
+    found
 }
 
 /// A claim of everything, for a minute.

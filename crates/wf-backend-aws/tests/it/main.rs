@@ -13,8 +13,11 @@
 mod bench;
 mod cast;
 mod contract;
+mod copies;
+mod cost;
 mod damage;
 mod engine;
+mod examine;
 mod faults;
 mod fixture;
 mod lost;
