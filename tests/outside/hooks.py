@@ -4,7 +4,9 @@ Every request is verified with the public Standard Webhooks library before it co
 """
 import base64
 import hashlib
+import json
 import os
+import sqlite3
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,7 +20,9 @@ class Hook:
     """One receiver on its own port. `behave(number, message)` says what to do with a delivery: a status, or one of
     "hang" (until released), "close" (without an answer), "flood" (200 and a body of a gigabyte)."""
 
-    def __init__(self, behave=lambda number, message: 204, secret=SECRET):
+    def __init__(self, behave=lambda number, message: 204, secret=SECRET, database=None):
+        """With the file of a store, every message must be of an event that is committed at the moment when it comes."""
+        self.database = database
         self.behave, self.webhook, self.release = behave, Webhook(secret), threading.Event()
         self.lock, self.got, self.taken, self.faults, self.written = threading.Lock(), [], [], [], 0
         hook = self
@@ -54,6 +58,7 @@ class Hook:
             assert headers["webhook-id"] == message["id"] == headers["ce-id"], (headers, message)
             assert headers["ce-specversion"] == "1.0" and headers["ce-type"] == message["type"], headers
             assert list(message) == ["id", "type", "time", "tenant", "workflow_id", "seq", "data"], list(message)
+            assert self.database is None or committed(self.database, message), f"{message['id']} came before its commit"
         except Exception as fault:
             with self.lock:
                 self.faults.append(f"{type(fault).__name__}: {fault}")
@@ -118,6 +123,17 @@ class Hook:
         self.release.set()
         self.server.shutdown()
         self.server.server_close()
+
+
+def committed(database, message):
+    """Whether another process that looks into the store now finds the event of a message."""
+    store = sqlite3.connect(f"file:{database}?mode=ro", uri=True)
+    try:
+        found = store.execute("SELECT body FROM events e JOIN workflows w ON w.wid = e.wid WHERE w.tenant = ? AND w.id = ? AND e.seq = ?",
+                              (message["tenant"], message["workflow_id"], message["seq"])).fetchall()
+    finally:
+        store.close()
+    return len(found) == 1 and json.loads(found[0][0])["kind"] == message["type"]
 
 
 def routes(folder, *hooks, **common):

@@ -214,6 +214,50 @@ fn the_outbox_is_listed_and_only_dead_messages_are_retried() {
 }
 
 #[test]
+fn delivered_messages_are_purged_by_age_and_nothing_else_is() {
+    let server = Server::start(&[]);
+    pump::start(&server, "PUMP-204", "k1");
+    let states = || {
+        let listed = server.run(&["outbox", "list", "--json"]).exits(0).json();
+        let all = listed["messages"].as_array().unwrap().clone();
+        all.iter().map(|row| row["state"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    crate::server::until("the delivery", || states() == ["delivered"]);
+    let purge = |more: &[&str]| {
+        let arguments = [&["outbox", "purge", "--json"], more].concat();
+        server.run(&arguments).exits(0).json()
+    };
+    // By default the retention, and within it nothing is old.
+    let kept = purge(&["--dead"]);
+    assert_eq!((&kept["delivered"], &kept["dead"]), (&json!(0), &json!(0)), "{kept}");
+    let counted = purge(&["--older-than", "1ms", "--dry-run"]);
+    assert_eq!((&counted["delivered"], &counted["dead"]), (&json!(1), &json!(null)), "{counted}");
+    assert!(counted["by"].as_str().unwrap().starts_with("cli:"), "{counted}");
+    assert_eq!(states(), ["delivered"], "only counted");
+    let said = server.run(&["outbox", "purge", "--older-than", "1ms"]).exits(0).out;
+    assert!(said.starts_with("1 delivered messages until "), "{said}");
+    assert!(states().is_empty());
+    server.run(&["workflow", "verify"]).exits(0);
+    server.stop();
+}
+
+#[test]
+fn what_the_outbox_has_not_delivered_is_measured() {
+    let server = Server::start(&[]);
+    let gauges = || {
+        let text = server.get("/metrics").map(|(_, text)| text).unwrap_or_default();
+        let value = |name: &str| -> Option<f64> {
+            let line = text.lines().find(|line| line.starts_with(&format!("{name} ")))?;
+            line.rsplit(' ').next()?.parse().ok()
+        };
+        ["pending", "dead", "oldest_pending_seconds"]
+            .map(|what| value(&format!("checkpoint_notifications_{what}")))
+    };
+    crate::server::until("the first count", || gauges() == [Some(0.0); 3]);
+    server.stop();
+}
+
+#[test]
 fn procedures_are_checked_listed_and_shown_without_a_store() {
     let folder = tempfile::tempdir().unwrap();
     let here = |arguments: &[&str]| run(folder.path(), arguments);

@@ -30,6 +30,7 @@ fn every_help_is_as_reviewed() {
         "outbox",
         "outbox list",
         "outbox retry",
+        "outbox purge",
         "token",
         "token issue",
         "migrate",
@@ -81,6 +82,7 @@ fn wrong_usage_exits_with_2() {
         &["workflow", "show", "../etc/passwd"],
         &["locks", "release", "PUMP-204"],
         &["outbox", "list", "--dead", "--pending"],
+        &["outbox", "purge", "--older-than", "a week"],
         &["call", "find_work", "--arg", "query"],
         &["call", "find_work", "--url", "ftp://example.com"],
     ] {
