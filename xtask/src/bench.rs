@@ -68,7 +68,8 @@ pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
     measure(root, "release", options.arguments(&bench))
 }
 
-/// A run of the smallest sizes with the binaries of the tests: shows that the figures can be measured.
+/// A run of the smallest sizes with the binaries of the tests: shows that the figures, and what a backlog costs, can be
+/// measured.
 pub(crate) fn smoke(root: &Path) -> Result<bool, Fault> {
     const SIZES: [&str; 13] = [
         "figures",
@@ -97,7 +98,22 @@ pub(crate) fn smoke(root: &Path) -> Result<bool, Fault> {
     if smoke.exists() {
         std::fs::remove_dir_all(&smoke).map_err(|source| Fault::file(&smoke, source))?;
     }
-    measure(root, "debug", arguments)
+    Ok(measure(root, "debug", arguments)?
+        && backlog(root, &smoke, ["outbox", "--messages", "200"])?
+        && backlog(root, &smoke, ["deadlines", "--deadlines", "1000"])?)
+}
+
+/// A small backlog beside a short load, however long a step takes then.
+fn backlog(root: &Path, folder: &Path, what: [&str; 3]) -> Result<bool, Fault> {
+    let server = ci::binary_of(root, "debug", "wf-cli");
+    let (server, folder) = (server.to_string_lossy(), folder.to_string_lossy());
+    let load = ["--rounds", "1", "--seconds", "0.2", "--most", "1000"];
+    let place = ["--server", &*server, "--databases", &*folder];
+    let arguments = [&what[..], &load, &place].concat();
+    let program = ci::binary_of(root, "debug", "wf-bench");
+    let run = Run::new(root, &program.to_string_lossy(), &arguments);
+    println!("{}", run.shown());
+    run.succeeds()
 }
 
 fn folder(root: &Path) -> Result<PathBuf, Fault> {
