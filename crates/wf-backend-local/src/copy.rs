@@ -137,7 +137,8 @@ fn open_target(config: &LocalConfig) -> Result<LocalCopy, OpenError> {
             )));
         }
     } else if version_of(config, marks, MIGRATIONS)? < schema::known() {
-        if !marks.is_blank() {
+        // Whoever was stopped while it made the tables left some of them.
+        if !marks.is_blank() && mark::has_work(&conn).map_err(failed)? {
             let path = config.path.display();
             return Err(refused(format!("{path} is a store of an older schema: migrate it first")));
         }

@@ -6,6 +6,7 @@ use crate::cmd::ack::AckArgs;
 use crate::cmd::aws::AwsArgs;
 use crate::cmd::call::CallArgs;
 use crate::cmd::completions::{CompletionsArgs, ManArgs};
+use crate::cmd::copy::CopyArgs;
 use crate::cmd::doctor::DoctorArgs;
 use crate::cmd::locks::LocksArgs;
 use crate::cmd::outbox::OutboxArgs;
@@ -49,6 +50,7 @@ pub(crate) enum Command {
     Locks(LocksArgs),
     Outbox(OutboxArgs),
     Token(TokenArgs),
+    Copy(CopyArgs),
     Migrate(MigrateArgs),
     Backup(BackupArgs),
     Restore(RestoreArgs),

@@ -4,6 +4,7 @@ pub(crate) mod ack;
 pub(crate) mod aws;
 pub(crate) mod call;
 pub(crate) mod completions;
+pub(crate) mod copy;
 pub(crate) mod doctor;
 pub(crate) mod locks;
 pub(crate) mod outbox;
@@ -36,6 +37,7 @@ pub(crate) async fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Ack(args) => ack::run(args, config, output).await,
         Command::Outbox(args) => outbox::run(args, config, output).await,
         Command::Token(args) => token::run(args, config, output),
+        Command::Copy(args) => copy::run(args, config, output).await,
         Command::Migrate(MigrateArgs {}) => store::migrate(config, output).await,
         Command::Backup(args) => store::backup(args, config, output).await,
         Command::Restore(args) => store::restore(args, config, output).await,

@@ -5,9 +5,10 @@
 
 #[cfg(feature = "aws")]
 pub(crate) mod aws;
+pub(crate) mod copying;
 pub(crate) mod local;
 #[cfg(not(feature = "aws"))]
-mod without_aws;
+pub(crate) mod without_aws;
 
 #[cfg(not(feature = "aws"))]
 pub(crate) use without_aws as aws;
@@ -81,8 +82,7 @@ impl Backend {
     pub(crate) async fn strays(&self) -> Result<Vec<String>, ReadError> {
         match self {
             Self::Local(store) => store.strays().await,
-            // Not looked for: the items of a commit are one transaction of DynamoDB.
-            Self::Aws(_) => Ok(Vec::new()),
+            Self::Aws(table) => table.strays().await,
         }
     }
 

@@ -15,7 +15,7 @@ mod tests;
 pub(crate) mod value;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -116,10 +116,7 @@ impl ConfigArgs {
     /// When the file cannot be read, or `--set` has no `=`.
     pub(crate) fn layers(&self, more: &[(&str, String, &str)]) -> Result<Layers, Failure> {
         let text = match &self.config {
-            Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
-                Failure::usage(format!("the configuration file {} cannot be read", path.display()))
-                    .because(error)
-            })?),
+            Some(path) => Some(read_file(path)?),
             None => None,
         };
         let mut flags = Vec::new();
@@ -150,6 +147,19 @@ impl ConfigArgs {
         }))
     }
 
+    /// What a file says by itself, without variables and flags.
+    ///
+    /// # Errors
+    /// Exit code 2 with one line for each problem.
+    pub(crate) fn load_file(path: &Path) -> Result<Config, Failure> {
+        let text = read_file(path)?;
+        accept(&Layers::read(&Sources {
+            file: Some((path, &text)),
+            environment: Vec::new(),
+            flags: Vec::new(),
+        }))
+    }
+
     /// The configuration of a command that is no server.
     ///
     /// # Errors
@@ -157,6 +167,13 @@ impl ConfigArgs {
     pub(crate) fn load(&self) -> Result<Config, Failure> {
         accept(&self.layers(&[])?)
     }
+}
+
+fn read_file(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| {
+        Failure::usage(format!("the configuration file {} cannot be read", path.display()))
+            .because(error)
+    })
 }
 
 /// The typed configuration, if nothing in the layers is wrong or asks for more than this build does.

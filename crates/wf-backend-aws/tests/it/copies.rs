@@ -1,7 +1,7 @@
 //! A table that is read whole and made anew elsewhere, and one that is damaged: what the look at all of it finds.
 
 use wf_backend_aws::{AwsConfig, AwsCopy, AwsStore};
-use wf_core::engine::copy::copy;
+use wf_core::engine::copy::{Pace, copy};
 use wf_core::ports::copy::{CopyError, CopySourcePort as _, CopyTargetPort as _, RecordKind};
 use wf_core::ports::{OpenError, StorageBackendPort as _};
 use wf_testkit::build::{self, CommitBuilder, at};
@@ -76,11 +76,13 @@ async fn a_copy_goes_on_where_it_stopped_and_is_no_store_before() {
         assert!(message.contains("unfinished copy"), "{message}");
     }
     let target = AwsCopy::target(to.clone()).await.expect("a target");
-    let report = copy(&source, &target, &mut |_, _| {}).await.expect("a copy");
+    let report = copy(&source, &target, Pace::default(), &mut |_, _| {}).await.expect("a copy");
     assert!(report.resumed && !report.already, "{report:?}");
     assert_eq!(report.differences, Vec::<String>::new());
     assert_eq!(report.counts[&RecordKind::Workflow], 12);
-    let again = copy(&source, &target, &mut |_, _| {}).await.expect("a copy that is there");
+    let again = copy(&source, &target, Pace::default(), &mut |_, _| {})
+        .await
+        .expect("a copy that is there");
     assert!(again.already, "{again:?}");
     // Who still believes that the copy goes on writes nothing into the store.
     let late = target.import(&page.items, page.next.as_ref()).await;
@@ -97,7 +99,7 @@ async fn a_table_with_something_in_it_is_no_target() {
     let (_other, to) = filled(1).await;
     let source = AwsCopy::source(from).await.expect("a source");
     let target = AwsCopy::target(to).await.expect("a target");
-    let refused = copy(&source, &target, &mut |_, _| {}).await;
+    let refused = copy(&source, &target, Pace::default(), &mut |_, _| {}).await;
     let Err(CopyError::Refused { message }) = refused else { unreachable!("{refused:?}") };
     assert!(message.contains("is not empty"), "{message}");
 }
@@ -112,7 +114,7 @@ async fn batches_and_pages_that_are_throttled_are_sent_again() {
     wire.next("BatchWriteItem", [wire::THROTTLED, wire::Fault::Lost, wire::INTERNAL]);
     wire.next("Scan", [wire::THROTTLED, wire::OVER_CAPACITY]);
     let target = AwsCopy::target(to).await.expect("a target");
-    let report = copy(&source, &target, &mut |_, _| {}).await.expect("a copy");
+    let report = copy(&source, &target, Pace::default(), &mut |_, _| {}).await.expect("a copy");
     assert_eq!(report.differences, Vec::<String>::new());
 }
 

@@ -32,6 +32,13 @@ const ANYTHING: &str = "
 SELECT EXISTS (SELECT 1 FROM workflows) + EXISTS (SELECT 1 FROM definitions) + EXISTS (SELECT 1 FROM locks)
      + EXISTS (SELECT 1 FROM people) + EXISTS (SELECT 1 FROM streams)";
 
+/// There is work in a store of whatever schema.
+pub(super) fn has_work(conn: &Connection) -> Read<bool> {
+    const WORK: &str =
+        "SELECT EXISTS (SELECT 1 FROM workflows) + EXISTS (SELECT 1 FROM definitions)";
+    Ok(int(conn, WORK)? > 0)
+}
+
 /// The marks are those of an unfinished copy.
 pub(crate) fn is_unfinished(marks: Marks) -> bool {
     marks.application_id == UNFINISHED_ID

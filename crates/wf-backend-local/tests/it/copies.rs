@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use wf_backend_local::{LocalConfig, LocalCopy, LocalStore};
-use wf_core::engine::copy::{CopyReport, copy};
+use wf_core::engine::copy::{CopyReport, Pace, copy};
 use wf_core::ports::copy::{
     Begun, CopyError, CopySourcePort as _, CopyTargetPort as _, RecordKind,
 };
@@ -66,7 +66,7 @@ async fn bench(n: u32) -> (TempDir, LocalConfig, LocalConfig) {
 async fn run(from: &LocalConfig, to: &LocalConfig) -> Result<CopyReport, CopyError> {
     let source = LocalCopy::source(from.clone()).await.expect("a source");
     let target = LocalCopy::target(to.clone()).await.expect("a target");
-    copy(&source, &target, &mut |_, _| {}).await
+    copy(&source, &target, Pace::default(), &mut |_, _| {}).await
 }
 
 #[tokio::test]
@@ -105,6 +105,15 @@ async fn a_copy_goes_on_where_it_stopped_and_is_no_store_before() {
     let store = LocalStore::open(to).await.expect("a store");
     assert!(!store.created);
     assert_eq!(store.store.identity().await.expect("an identity"), facts.identity);
+}
+
+#[tokio::test]
+async fn who_was_stopped_while_it_made_the_tables_goes_on() {
+    let (_dir, from, to) = bench(2).await;
+    drop(LocalCopy::target(to.clone()).await.expect("a target"));
+    meddle(&to.path, "DROP TABLE people; PRAGMA user_version = 1").expect("the schema before");
+    let report = run(&from, &to).await.expect("a copy");
+    assert_eq!(report.differences, Vec::<String>::new());
 }
 
 #[tokio::test]

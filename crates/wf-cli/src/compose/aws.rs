@@ -3,8 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use wf_backend_aws::{AwsConfig, AwsStore, table};
-use wf_core::ports::{OpenError, StorageBackendPort};
+pub(crate) use wf_backend_aws::Trouble;
+pub(crate) use wf_backend_aws::examine::{Answer, Examination, Guard, Permission, Verdict};
+use wf_backend_aws::{AwsConfig, AwsCopy, AwsStore, examine, table};
+use wf_core::ports::{
+    ClockPort, CopySourcePort, CopyTargetPort, OpenError, ReadError, StorageBackendPort,
+};
 
 use crate::config::backend::AwsTable;
 use crate::exit::Failure;
@@ -19,6 +23,11 @@ impl TableStore {
         Arc::new(self.0.clone())
     }
 
+    /// Items that belong to nothing, and copies that differ from what they copy.
+    pub(super) async fn strays(&self) -> Result<Vec<String>, ReadError> {
+        self.0.strays().await
+    }
+
     /// Tells the metrics registry what was sent and consumed so far.
     pub(super) fn tell_usage(&self) {
         let usage = self.0.usage();
@@ -29,6 +38,31 @@ impl TableStore {
         metrics::gauge!("checkpoint_dynamodb_read_units").set(usage.read_units);
         metrics::gauge!("checkpoint_dynamodb_write_units").set(usage.write_units);
     }
+}
+
+/// How a copy reaches the table: it takes long, and nobody waits for a single answer.
+fn patient(table: &AwsTable) -> AwsConfig {
+    let mut settings = settings(table);
+    settings.attempt_timeout_ms = 20_000;
+    settings.patience_ms = 120_000;
+    settings.attempts_max = 200;
+    settings
+}
+
+/// The store in this table, to read all of it.
+///
+/// # Errors
+/// As the store says, with the matching exit code.
+pub(super) async fn copy_source(table: &AwsTable) -> Result<Box<dyn CopySourcePort>, Failure> {
+    Ok(Box::new(AwsCopy::source(patient(table)).await.map_err(cannot_open)?))
+}
+
+/// This table, to make a store in it.
+///
+/// # Errors
+/// As the store says, with the matching exit code.
+pub(super) async fn copy_target(table: &AwsTable) -> Result<Box<dyn CopyTargetPort>, Failure> {
+    Ok(Box::new(AwsCopy::target(patient(table)).await.map_err(cannot_open)?))
 }
 
 /// How the backend is told to reach the table.
@@ -94,4 +128,15 @@ pub(crate) async fn make_table(
 #[expect(clippy::unnecessary_wraps, reason = "its double in builds without the backend refuses")]
 pub(crate) fn template(table: &str) -> Result<Value, Failure> {
     Ok(wf_backend_aws::template(table))
+}
+
+/// Looks at a table and changes nothing: for doctor.
+///
+/// # Errors
+/// When it does not answer.
+pub(crate) async fn examine(
+    table: &AwsTable,
+    clock: &dyn ClockPort,
+) -> Result<Examination, Trouble> {
+    examine::examine(&settings(table), clock).await
 }

@@ -32,7 +32,8 @@ pub(crate) async fn open_existing(path: &Path) -> Result<LocalStore, Failure> {
     LocalStore::open_existing(LocalConfig::new(path)).await.map_err(cannot_open)
 }
 
-fn cannot_open(error: OpenError) -> Failure {
+/// What is wrong with a file that does not open.
+pub(super) fn cannot_open(error: OpenError) -> Failure {
     let help = "keep a copy of the file, and restore a backup with `wf-cli restore FILE`";
     super::cannot_open(error, help)
 }

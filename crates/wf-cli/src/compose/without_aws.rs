@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use serde_json::Value;
-use wf_core::ports::StorageBackendPort;
+use wf_core::ports::{CopySourcePort, CopyTargetPort, ReadError, StorageBackendPort};
 
 use crate::config::backend::{AwsTable, HOW_TO_GET_AWS};
 use crate::exit::Failure;
@@ -21,10 +21,31 @@ impl TableStore {
         match self.0 {}
     }
 
+    /// Items that belong to nothing, and copies that differ from what they copy.
+    pub(super) async fn strays(&self) -> Result<Vec<String>, ReadError> {
+        match self.0 {}
+    }
+
     /// Tells the metrics registry what was sent and consumed so far.
     pub(super) fn tell_usage(&self) {
         match self.0 {}
     }
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always.
+pub(super) async fn copy_source(table: &AwsTable) -> Result<Box<dyn CopySourcePort>, Failure> {
+    Err(lacking(table))
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always.
+pub(super) async fn copy_target(table: &AwsTable) -> Result<Box<dyn CopyTargetPort>, Failure> {
+    Err(lacking(table))
 }
 
 fn lacking(table: &AwsTable) -> Failure {

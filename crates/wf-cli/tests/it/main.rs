@@ -4,6 +4,7 @@
 mod abuse;
 mod binary;
 mod commands;
+mod copying;
 mod help;
 mod life;
 mod limits;

@@ -13,8 +13,18 @@ use crate::ports::{Cursor, ReadError};
 
 use tally::{Strangers, Tally};
 
-/// Records of one page.
-const PAGE: u32 = 500;
+/// How much is done at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// Records of one page, at least 1.
+    pub page: u32,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { page: 500 }
+    }
+}
 
 /// What a copy is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +61,7 @@ pub struct CopyReport {
 pub async fn copy(
     source: &dyn CopySourcePort,
     target: &dyn CopyTargetPort,
+    pace: Pace,
     progress: &mut (dyn FnMut(Stage, u64) + Send),
 ) -> Result<CopyReport, CopyError> {
     let facts = source.facts().await.map_err(from_source)?;
@@ -69,12 +80,12 @@ pub async fn copy(
         }
         Begun::Copying { after, records } => {
             report.resumed = after.is_some();
-            fill(source, target, after, records, progress).await?;
+            fill((source, target), pace, after, records, progress).await?;
         }
         Begun::Copied { .. } => {}
     }
-    let of = read(source, Stage::ReadingSource, progress).await.map_err(from_source)?;
-    let to = read(target, Stage::ReadingTarget, progress).await.map_err(from_target)?;
+    let of = read(source, pace, Stage::ReadingSource, progress).await.map_err(from_source)?;
+    let to = read(target, pace, Stage::ReadingTarget, progress).await.map_err(from_target)?;
     report.counts = of.counts();
     report.evidence = of.evidence(&facts);
     report.differences = of.differences(&to);
@@ -86,8 +97,8 @@ pub async fn copy(
     }
     let mut ours = Strangers::of(&unlike);
     let mut theirs = Strangers::of(&unlike);
-    each(source, |record| ours.see(record)).await.map_err(from_source)?;
-    each(target, |record| theirs.see(record)).await.map_err(from_target)?;
+    each(source, pace, |record| ours.see(record)).await.map_err(from_source)?;
+    each(target, pace, |record| theirs.see(record)).await.map_err(from_target)?;
     report.differences.extend(ours.differences(&theirs));
     if report.differences.is_empty() {
         report.differences.push("the identity of the store differs".to_owned());
@@ -109,14 +120,14 @@ async fn known_by(target: &dyn CopyTargetPort) -> Result<StoreFacts, CopyError> 
 
 /// Sends every page of the source from `after` on.
 async fn fill(
-    source: &dyn CopySourcePort,
-    target: &dyn CopyTargetPort,
+    (source, target): (&dyn CopySourcePort, &dyn CopyTargetPort),
+    pace: Pace,
     mut after: Option<Cursor>,
     mut records: u64,
     progress: &mut (dyn FnMut(Stage, u64) + Send),
 ) -> Result<(), CopyError> {
     loop {
-        let page = source.export(after.as_ref(), PAGE).await.map_err(from_source)?;
+        let page = source.export(after.as_ref(), pace.page).await.map_err(from_source)?;
         target.import(&page.items, page.next.as_ref()).await?;
         records = records.saturating_add(u64::try_from(page.items.len()).unwrap_or(u64::MAX));
         progress(Stage::Copying, records);
@@ -130,12 +141,13 @@ async fn fill(
 /// Reads a store whole.
 async fn read(
     store: &(impl CopySourcePort + ?Sized),
+    pace: Pace,
     stage: Stage,
     progress: &mut (dyn FnMut(Stage, u64) + Send),
 ) -> Result<Tally, ReadError> {
     let mut tally = Tally::default();
     let mut seen = 0_u64;
-    each(store, |record| {
+    each(store, pace, |record| {
         tally.add(record);
         seen = seen.saturating_add(1);
         progress(stage, seen);
@@ -146,11 +158,12 @@ async fn read(
 
 async fn each(
     store: &(impl CopySourcePort + ?Sized),
+    pace: Pace,
     mut see: impl FnMut(&Record) + Send,
 ) -> Result<(), ReadError> {
     let mut after = None;
     loop {
-        let page = store.export(after.as_ref(), PAGE).await?;
+        let page = store.export(after.as_ref(), pace.page).await?;
         page.items.iter().for_each(&mut see);
         match page.next {
             Some(next) => after = Some(next),
