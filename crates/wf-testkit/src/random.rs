@@ -2,7 +2,8 @@
 //!
 //! [`commands`] is a proptest strategy over a few tenants, actors, workflows, assets and keys, so that commands get in
 //! each other's way. [`run_against`] gives one list to both and compares every answer; [`agrees_with_model`] does it for
-//! many lists and shrinks the first that disagrees.
+//! many lists and shrinks the first that disagrees; [`has_recorded_history`] does it for the same lists everywhere and holds
+//! the histories of all backends against one digest.
 //!
 //! What the port leaves open is not compared: the order of lock rows in a load and of claimed streams, texts of errors,
 //! when a row that is not pending would be due, and whether a lease that is over but was not claimed again may settle.
@@ -11,9 +12,11 @@ mod answer;
 mod command;
 mod commits;
 mod look;
+mod recorded;
 mod run;
 
 pub use command::{Base, Change, Command, Extras, Fence, Key, Locks, Outcome, commands};
+pub use recorded::{RECORDED_HISTORY, has_recorded_history, history, lists};
 pub use run::{Disagreement, run_against};
 
 use proptest::test_runner::{Config, TestCaseError, TestRunner};

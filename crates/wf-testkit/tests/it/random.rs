@@ -3,13 +3,26 @@
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use wf_testkit::model::{ModelFixture, ModelStore};
-use wf_testkit::mutants::{MUTATIONS, MutantStore, Mutation};
+use wf_testkit::mutants::{MUTATIONS, MutantFixture, MutantStore, Mutation};
 use wf_testkit::random::{self, Command, commands, run_against};
 
 #[test]
 fn the_model_agrees_with_itself() {
     let agreed = random::agrees_with_model(64, 80, async || ModelFixture::default());
     assert!(agreed.is_ok(), "{agreed:?}");
+}
+
+/// The others are held against it in the tests of SQLite and of DynamoDB.
+#[tokio::test]
+async fn the_model_has_the_recorded_history() {
+    let fixture = ModelFixture::default();
+    let had = random::has_recorded_history(&fixture).await;
+    assert!(had.is_ok(), "{had:?}");
+    let lists = random::lists();
+    let other = random::history(&fixture, lists.split_last().unwrap().1).await.unwrap();
+    assert_ne!(other.as_str(), random::RECORDED_HISTORY, "a list less is another history");
+    let broken = MutantFixture::new(Some(Mutation::EventsOverwritten));
+    assert!(random::has_recorded_history(&broken).await.is_err());
 }
 
 /// The same lists every time.
