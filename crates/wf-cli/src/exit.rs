@@ -141,13 +141,16 @@ impl Failure {
     }
 }
 
-/// An error and its causes on one line, for a log.
+/// An error and its causes on one line, for a log. A cause that only says again what was said is left out.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
+        let says = error.to_string();
+        if !text.ends_with(&says) {
+            text.push_str(": ");
+            text.push_str(&says);
+        }
         cause = error.source();
     }
     one_line(&text)
@@ -202,6 +205,20 @@ mod tests {
         assert_eq!(
             text,
             "error: no backup was written\n  a.db: \u{fffd}[31mred\n  because: disk; full\n  to do: free some space\n"
+        );
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{0}")]
+    struct Said(&'static str, #[source] Option<Box<Said>>);
+
+    #[test]
+    fn a_chain_says_nothing_twice() {
+        let inner = Said("no such table", None);
+        let middle = Said("refused: no such table", Some(Box::new(inner)));
+        assert_eq!(
+            chain(&Said("cannot look", Some(Box::new(middle)))),
+            "cannot look: refused: no such table"
         );
     }
 

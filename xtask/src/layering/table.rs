@@ -69,7 +69,7 @@ const IMPURE: Vendors = &[
 const STORES: Vendors = &["sqlx*", "rusqlite", "libsqlite3-sys"];
 
 /// The AWS API. Cryptography named `aws-lc-*` is not meant, see `first_match`.
-const CLOUD: Vendors = &["aws-*"];
+pub(super) const CLOUD: Vendors = &["aws-*"];
 
 /// HTTP servers and clients, the MCP wire, tokens.
 const WEB: Vendors = &["hyper*", "http-body*", "h2", "axum*", "rmcp*", "reqwest", "jsonwebtoken"];
@@ -118,7 +118,7 @@ pub(super) const TABLE: &[Member] = &[
     Member {
         name: "wf-backend-aws",
         normal: &["wf-core"],
-        dev: &["wf-testkit"],
+        dev: &["wf-testkit", "wf-procedure"],
         // The SDK itself reaches hyper; the backend never names it.
         never_direct: &[STORES, WEB, WEB_TYPES],
         never_reached: &[STORES, &["axum*", "rmcp*", "jsonwebtoken"]],

@@ -26,7 +26,8 @@ use crate::wire::Wire;
 pub(crate) struct Bench {
     engine: Arc<Engine>,
     ids: Arc<SequentialIds>,
-    config: AwsConfig,
+    policy: Arc<dyn DomainPolicyPort>,
+    pub(crate) config: AwsConfig,
     caller: Principal,
     pub(crate) store: AwsStore,
     pub(crate) wire: Wire,
@@ -51,15 +52,25 @@ impl Bench {
 
     /// With another configuration than the tests' own.
     pub(crate) async fn with(change: impl FnOnce(&mut AwsConfig)) -> Self {
+        Self::of(Arc::new(PlainPolicy::new()), change).await
+    }
+
+    /// With another procedure, too.
+    pub(crate) async fn of(
+        policy: Arc<dyn DomainPolicyPort>,
+        change: impl FnOnce(&mut AwsConfig),
+    ) -> Self {
         let (_, wire, mut config) = store().await;
         change(&mut config);
-        Self::over(config, wire, ManualClock::default(), Arc::new(SequentialIds::new())).await
+        let (clock, ids) = (ManualClock::default(), Arc::new(SequentialIds::new()));
+        Self::over(policy, config, wire, clock, ids).await
     }
 
     /// Another process over the same table.
     pub(crate) async fn replica(&self) -> Self {
         let (clock, ids) = (self.clock.clone(), Arc::clone(&self.ids));
-        Self::over(self.config.clone(), self.wire.clone(), clock, ids).await
+        let (policy, wire) = (Arc::clone(&self.policy), self.wire.clone());
+        Self::over(policy, self.config.clone(), wire, clock, ids).await
     }
 
     /// The same bench with somebody else at it.
@@ -68,13 +79,14 @@ impl Bench {
     }
 
     async fn over(
+        policy: Arc<dyn DomainPolicyPort>,
         config: AwsConfig,
         wire: Wire,
         clock: ManualClock,
         ids: Arc<SequentialIds>,
     ) -> Self {
         let store = AwsStore::open_existing(config.clone()).await.expect("a store");
-        let policies: Vec<Arc<dyn DomainPolicyPort>> = vec![Arc::new(PlainPolicy::new())];
+        let policies = vec![Arc::clone(&policy)];
         let parts = EngineParts {
             store: Arc::new(store.clone()),
             policies: Policies::new(policies, None).expect("policies"),
@@ -92,7 +104,12 @@ impl Bench {
         };
         let engine = Arc::new(Engine::open(parts).await.expect("an engine"));
         wire.take_log();
-        Self { engine, ids, config, caller: ann(), store, wire, clock }
+        Self { engine, ids, policy, config, caller: ann(), store, wire, clock }
+    }
+
+    /// For what is no mutating call.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     pub(crate) async fn call(
@@ -101,11 +118,22 @@ impl Bench {
         arguments: &Value,
         request: Request,
     ) -> Reply {
+        self.call_of(&self.caller, tool, arguments, request).await
+    }
+
+    /// A call of somebody.
+    pub(crate) async fn call_of(
+        &self,
+        who: &Principal,
+        tool: &'static str,
+        arguments: &Value,
+        request: Request,
+    ) -> Reply {
         let arguments: Map<String, Value> = arguments.as_object().cloned().expect("an object");
         let key = arguments.get("idempotency_key").and_then(Value::as_str);
         let key = key.map(|key| IdempotencyKey::parse(key).expect("a key"));
         let call = Call { operation: tool, key, request, arguments, meta: CallMeta::default() };
-        self.engine.execute(&self.caller, &call).await
+        self.engine.execute(who, &call).await
     }
 
     /// Starts; the workflow's id.

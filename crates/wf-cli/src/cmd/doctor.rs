@@ -4,6 +4,8 @@
 
 mod auth;
 mod disk;
+#[cfg(feature = "aws")]
+mod table;
 
 use std::fmt;
 use std::net::{SocketAddr, TcpListener};
@@ -171,6 +173,17 @@ async fn in_table(
     quick: bool,
     output: Output,
 ) -> (Vec<Check>, bool) {
+    #[cfg(feature = "aws")]
+    let (mut checks, has_store) = {
+        let looked = table::look(table).await;
+        (looked.checks, looked.has_store)
+    };
+    // Without the backend no configuration that names a table gets here.
+    #[cfg(not(feature = "aws"))]
+    let (mut checks, has_store) = (vec![Check::ok("table", table)], true);
+    if !has_store {
+        return (checks, false);
+    }
     let examined = async {
         let backend = compose::open_existing(config).await?;
         let bar = output.progress("workflows read");
@@ -185,10 +198,13 @@ async fn in_table(
     };
     match examined.await {
         Ok(report) => {
-            let checks = vec![Check::ok("database", table), integrity(report.as_ref())];
+            checks.push(integrity(report.as_ref()));
             (checks, report.is_some_and(|report| !report.findings.is_empty()))
         }
-        Err(failure) => (vec![unusable(&failure)], failure.exit() == Exit::Damage),
+        Err(failure) => {
+            checks.push(unusable(&failure));
+            (checks, failure.exit() == Exit::Damage)
+        }
     }
 }
 

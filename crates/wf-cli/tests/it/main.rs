@@ -5,6 +5,8 @@ mod abuse;
 mod binary;
 mod commands;
 mod copying;
+#[cfg(feature = "aws")]
+mod doctor_aws;
 mod help;
 mod life;
 mod limits;
