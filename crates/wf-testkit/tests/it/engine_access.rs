@@ -442,3 +442,28 @@ async fn a_lost_asset_is_told_by_the_status() {
     let over = bench.status(&ann(), json!({"workflow_id": work})).await;
     assert!(over.body.get("warnings").is_none(), "what is over holds nothing");
 }
+
+/// Whoever has the asset of lost work now is named to those who see that other work, and to nobody else.
+#[tokio::test]
+async fn the_new_holder_of_a_lost_asset_is_named_to_who_sees_them() {
+    for (visibility, named) in [(Visibility::Tenant, true), (Visibility::Own, false)] {
+        let bench = Bench::seeing(visibility).await;
+        let work = bench.started(&ann(), "U-7").await;
+        let args = json!({"workflow_id": work, "asset_id": "U-7", "reason": "holder left"});
+        bench.call(&operator(), "release_lock", args).await;
+        bench.started(&bob(), "U-7").await;
+        let take = json!({"workflow_id": work, "action": "take_over", "reason_code": "NOT_THERE"});
+        for (by, named) in [(ann(), named), (sue(), true)] {
+            let told = [
+                bench.submit(&by, &work, "ready", "yes").await,
+                bench.call(&by, "transfer_workflow", take.clone()).await,
+                bench.status(&by, json!({"workflow_id": work})).await,
+            ];
+            assert_eq!(code(&told[0]), "LOCK_LOST");
+            for reply in told {
+                let body = reply.body.to_string();
+                assert_eq!(body.contains("Bob"), named, "{visibility:?} {:?}: {body}", by.name);
+            }
+        }
+    }
+}
