@@ -38,6 +38,9 @@ fn every_help_is_as_reviewed() {
         "restore",
         "restored",
         "doctor",
+        "aws",
+        "aws init",
+        "aws template",
         "completions",
         "man",
     ] {

@@ -10,9 +10,9 @@ use crate::output::Output;
 /// Print a CloudFormation template: the table, and roles for servers and operators
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The table is what `wf-cli aws init` makes, and besides has point-in-time recovery, encryption and
-protection against deletion, and stays when the stack is deleted. The roles allow what a server or an
-operator sends, and no more. The template is JSON, the same each time.
+    after_help = "The table is what `wf-cli aws init` makes, and besides has point-in-time recovery, encryption
+and protection against deletion, and stays when the stack is deleted. The roles allow what a
+server or an operator sends, and no more. The template is JSON, the same each time.
 
 Examples:
   wf-cli aws template > checkpoint.json
