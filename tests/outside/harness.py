@@ -3,6 +3,8 @@
 Every test file of this folder stands on it, on client.py for MCP and on answers.py for what an answer must look like.
 Standard library only. The binary is $OUTSIDE_BIN (run.sh sets it). Servers listen on 127.0.0.1 only and each has its own data folder.
 
+With $WF_AWS_ENDPOINT each server has a table of its own on that emulator of DynamoDB instead of a file (`cargo xtask aws`).
+
 `python harness.py COMMAND…` runs a command beside a fresh server, with its address in $OUTSIDE_URL.
 """
 import atexit
@@ -17,6 +19,7 @@ import sys
 import tempfile
 import time
 import traceback
+import uuid
 from http.client import HTTPConnection
 
 
@@ -120,22 +123,44 @@ class NotStarted(Exception):
         self.code, self.log = code, log
 
 
+EMULATOR = os.environ.get("WF_AWS_ENDPOINT")
+
+
+def own_state(database):
+    """The part of the configuration that says where the state is: in this file, or in a new table on the emulator."""
+    if EMULATOR:
+        table = f"outside-{uuid.uuid4().hex}"
+        return f'[backend]\nkind = "aws"\n[backend.aws]\ntable = "{table}"\nendpoint_url = "{EMULATOR}"\n'
+    return f'[backend]\nkind = "local"\n[backend.local]\npath = "{database}"\n'
+
+
 class Server:
     """One `wf-cli serve` on its own port with its own data folder; survives kill9() and start() again."""
 
-    def __init__(self, server="", config="", database=None, folder=None, arguments=(), environment=None, **spawn):
+    def __init__(self, server="", config="", database=None, folder=None, arguments=(), environment=None, state=None, **spawn):
         self.folder = folder or fresh_folder()
         self.database = database or os.path.join(self.folder, "checkpoint.db")
         self.port, self.arguments, self.spawn, self.process = free_port(), list(arguments), spawn, None
         self.environment = environment or {}
+        self.state = state or own_state(self.database)
         self.config = os.path.join(self.folder, "checkpoint.toml")
         self.log = os.path.join(self.folder, "server.log")
         with open(self.config, "w", encoding="utf-8") as file:
-            file.write(f'[server]\nlisten = "127.0.0.1:{self.port}"\n{server}\n'
-                       f'[backend]\nkind = "local"\n[backend.local]\npath = "{self.database}"\n{config}\n')
+            file.write(f'[server]\nlisten = "127.0.0.1:{self.port}"\n{server}\n{self.state}{config}\n')
+        # A file makes itself; a table must be there.
+        self.lacks_table = bool(EMULATOR) and state is None
         atexit.register(self.kill9)
 
+    @staticmethod
+    def beside(other):
+        """Another server on the state of `other`."""
+        return Server(state=other.state)
+
     def start(self, wait=30.0):
+        if self.lacks_table:
+            code, text = cli("aws", "init", "--config", self.config, cwd=self.folder)
+            assert code == 0, f"aws init exits {code}: {text}"
+            self.lacks_table = False
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen([binary(), "serve", "--config", self.config, *self.arguments], cwd=self.folder,
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**clean_environment(), **self.environment},

@@ -3,7 +3,8 @@
 #
 # Makes a Python environment and a node_modules folder under target/outside (kept, and made again only when the pins
 # change), runs every suite, and ends with one line of counts. Exit code 0 if nothing failed.
-# Parameters: KILLS, CALLERS, SEED (kill_loop.py); OUTSIDE_KEEP=1 keeps the servers' folders; PYTHON, NODE, NPM.
+# With WF_AWS_ENDPOINT the servers keep their state in tables on that emulator of DynamoDB; `cargo xtask aws` does that.
+# Parameters: KILLS, CALLERS, SEED (kill_loop.py), SECONDS (bad_table.py); OUTSIDE_KEEP=1 keeps the servers' folders; PYTHON, NODE, NPM.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -19,7 +20,7 @@ OUTSIDE_BIN=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 export OUTSIDE_BIN OUTSIDE_REPOSITORY="$repository" PYTHONDONTWRITEBYTECODE=1
 shift
 suites=("$@")
-[ ${#suites[@]} -gt 0 ] || suites=(wire auth people oauth python_client ts_client agent idempotency bad_input bad_setup webhooks sigterm kill_loop)
+[ ${#suites[@]} -gt 0 ] || suites=(wire auth people oauth python_client ts_client agent main_job idempotency bad_input bad_setup webhooks sigterm kill_loop bad_table)
 
 # True if FILE is not what the stamp says was installed from it.
 changed() { ! cmp -s "$1" "$2"; }

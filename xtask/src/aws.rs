@@ -1,4 +1,5 @@
-//! `cargo xtask aws`: an emulator of DynamoDB from PyPI and the tests that need one, and cfn-lint over the template.
+//! `cargo xtask aws`: cfn-lint over the template, and an emulator of DynamoDB from PyPI with the tests that need one: those
+//! of the backend, those of the binary, and suites of tests/outside with servers whose state is in its tables.
 //!
 //! The emulator is installed into a virtual environment under the target directory, listens on 127.0.0.1 on a free port for as long
 //! as the tests run, and is stopped by its process id. Tests find it in `WF_AWS_ENDPOINT`; without it they are ignored.
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
+use crate::ci::{binary, build};
 use crate::fault::Fault;
 use crate::process::{Run, available};
 use python::Program;
@@ -28,8 +30,13 @@ const EMULATOR: Program = Program {
 const ENDPOINT: &str = "WF_AWS_ENDPOINT";
 /// How long it may take to listen.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// Names of tests that need the emulator, in this package and, with its feature, in the binary's.
-const TESTS: &[&str] = &["-p", "wf-backend-aws"];
+/// Tests that need the emulator: all of the backend's, and the binary's of this name.
+const TESTS: [&[&str]; 2] =
+    [&["-p", "wf-backend-aws", "--all-features"], &["-p", "wf-cli", "--all-features", "aws"]];
+/// Suites of tests/outside that are run on it too: whole jobs by official clients, repeats, kills, people, and a table that
+/// fails.
+const SUITES: [&str; 7] =
+    ["main_job", "idempotency", "bad_table", "python_client", "ts_client", "agent", "people"];
 
 /// What to run.
 #[derive(Debug, Default, Args)]
@@ -46,27 +53,39 @@ pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
         return Ok(false);
     }
     let emulator = Emulator::start(root)?;
-    let run = match options.command.split_first() {
-        Some((program, arguments)) => {
-            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            Run::new(root, program, &arguments)
-        }
-        None => tests(root),
+    let on_it = |run: Run| {
+        let run = run.env(ENDPOINT, &emulator.url);
+        println!("{}", run.shown());
+        run.succeeds()
     };
-    let run = run.env(ENDPOINT, &emulator.url);
-    println!("{}", run.shown());
-    run.succeeds()
+    if let Some((program, arguments)) = options.command.split_first() {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        return on_it(Run::new(root, program, &arguments));
+    }
+    for chosen in TESTS {
+        if !on_it(tests(root, chosen))? {
+            return Ok(false);
+        }
+    }
+    Ok(build(root)? && on_it(outside(root))?)
 }
 
-/// The tests that are ignored without it, with the others of their crate.
-fn tests(root: &Path) -> Run {
+/// The suites from outside.
+fn outside(root: &Path) -> Run {
+    let program = binary(root, "wf-cli");
+    let program = program.to_string_lossy();
+    Run::new(root, "bash", &[&["tests/outside/run.sh", &*program], &SUITES[..]].concat())
+}
+
+/// The tests that are ignored without it, with the others that are chosen.
+fn tests(root: &Path, chosen: &[&str]) -> Run {
     let nextest = available(root, "cargo-nextest", &["nextest", "--version"]);
     let (head, tail): (&[&str], &[&str]) = if nextest {
         (&["nextest", "run", "--profile", "ci"], &["--run-ignored", "all"])
     } else {
         (&["test", "--no-fail-fast"], &["--", "--include-ignored"])
     };
-    Run::cargo(root, &[head, TESTS, tail].concat())
+    Run::cargo(root, &[head, chosen, tail].concat())
 }
 
 /// A running emulator; it ends with this value.
@@ -131,14 +150,26 @@ fn free_port() -> Result<u16, Fault> {
 mod tests {
     use std::path::Path;
 
-    use super::{Options, free_port, tests};
+    use super::{Options, SUITES, TESTS, free_port, outside, tests};
 
     #[test]
     fn the_ignored_tests_are_run_too() {
-        let shown = tests(Path::new(".")).shown().to_owned();
-        assert!(shown.contains("-p wf-backend-aws"), "{shown}");
-        assert!(shown.contains("ignored"), "{shown}");
+        for (chosen, package) in TESTS.iter().zip(["wf-backend-aws", "wf-cli"]) {
+            let shown = tests(Path::new("."), chosen).shown().to_owned();
+            assert!(shown.contains(&format!("-p {package} --all-features")), "{shown}");
+            assert!(shown.contains("ignored"), "{shown}");
+        }
         assert!(Options::default().command.is_empty());
+    }
+
+    #[test]
+    fn every_suite_is_there() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for suite in SUITES {
+            let file = ["py", "mjs"].map(|kind| root.join(format!("tests/outside/{suite}.{kind}")));
+            assert!(file.iter().any(|file| file.exists()), "{suite}");
+        }
+        assert!(outside(&root).shown().ends_with("agent people"));
     }
 
     #[test]

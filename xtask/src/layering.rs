@@ -1,11 +1,12 @@
 //! Who may import whom, over the resolved crate graph. The table is in [`table`], the rules are here.
 //!
-//! Five rules: every edge between workspace members is in the table, by kind and whether optional or not;
+//! Six rules: every edge between workspace members is in the table, by kind and whether optional or not;
 //! no member imports a vendor crate that its room forbids; nothing forbidden is in the closure of the members
-//! that must stay free of it; the closures of the pure crates are the allow-list of `deny-core.toml`; and nothing
-//! has [`failpoints`] by default.
+//! that must stay free of it; the closures of the pure crates are the allow-list of `deny-core.toml`; nothing
+//! has [`failpoints`] by default; and the [`cloud`] is in no binary that did not ask for it.
 //! Why not cargo-deny alone: it sees direct parents only, and a ban list cannot see a crate nobody listed.
 
+mod cloud;
 mod failpoints;
 mod table;
 
@@ -27,7 +28,7 @@ pub(crate) const ALLOW_LIST: &str = "deny-core.toml";
 pub(crate) const PURE: [&str; 2] = ["wf-idempotency", "wf-core"];
 
 /// Every rule of this module.
-pub(crate) const CHECKS: [Check; 5] = [
+pub(crate) const CHECKS: [Check; 6] = [
     Check {
         name: "edges",
         rule: "every edge between workspace members (normal, build, dev, optional) is in the table, and every member is",
@@ -52,6 +53,11 @@ pub(crate) const CHECKS: [Check; 5] = [
         name: "failpoints-off",
         rule: "no build has failpoints unless the feature `failpoints` is asked for",
         run: failpoints::off_by_default,
+    },
+    Check {
+        name: "aws-on-request",
+        rule: "a build of wf-cli without the feature `aws` contains no AWS crate",
+        run: cloud::optional_in_the_binary,
     },
 ];
 

@@ -40,7 +40,7 @@ pub(super) fn off_by_default(workspace: &Workspace) -> Vec<Violation> {
                 );
             }
         }
-        if let Some(culprit) = by_default(package) {
+        if let Some(culprit) = by_default(package, is_it) {
             say(
                 "default",
                 format!("{} turns failpoints on by default, by `{culprit}`", package.name),
@@ -63,21 +63,25 @@ fn asks(dependency: &Dependency) -> bool {
     dependency.name != CRATE && dependency.features.iter().any(|feature| feature == FEATURE)
 }
 
-/// The feature that brings failpoints into a build that asked for none, if one does.
-fn by_default(package: &Package) -> Option<&str> {
+/// This feature is failpoints, or turns them on elsewhere.
+fn is_it(feature: &str) -> bool {
+    let own = feature.strip_prefix("dep:").unwrap_or(feature);
+    own == CRATE
+        || own == FEATURE
+        || own
+            .split_once('/')
+            .is_some_and(|(to, what)| to.trim_end_matches('?') == CRATE || what == FEATURE)
+}
+
+/// What `is_it` of the features that a build has which asked for none.
+pub(super) fn by_default(package: &Package, is_it: impl Fn(&str) -> bool) -> Option<&str> {
     let mut waiting = vec!["default"];
     let mut seen = BTreeSet::new();
     while let Some(feature) = waiting.pop() {
         if !seen.insert(feature) {
             continue;
         }
-        let own = feature.strip_prefix("dep:").unwrap_or(feature);
-        let is_it = own == CRATE
-            || own == FEATURE
-            || own
-                .split_once('/')
-                .is_some_and(|(to, what)| to.trim_end_matches('?') == CRATE || what == FEATURE);
-        if is_it {
+        if is_it(feature) {
             return Some(feature);
         }
         waiting.extend(package.features.get(feature).into_iter().flatten().map(String::as_str));

@@ -5,6 +5,7 @@ use crate::metadata::tests::graph;
 use crate::metadata::{Kind, Metadata};
 use crate::tree::Tree;
 
+use super::cloud::optional_in_the_binary;
 use super::failpoints::off_by_default;
 use super::{ALLOW_LIST, core_closure, edges, first_match, vendor_closure, vendor_imports};
 
@@ -170,4 +171,39 @@ fn failpoints_that_nobody_asked_for_are_red() {
     let always = workspace(&[("wf-cli", "fail", Kind::Normal)]);
     assert_eq!(off_by_default(&always).len(), 1);
     assert_eq!(off_by_default(&workspace(&[])).len(), 1, "nothing was checked");
+}
+
+/// A lawful graph in which the arrow to the backend for AWS is optional, and reaches the SDK.
+fn with_optional_aws(more: &[(&str, &str, Kind)]) -> Workspace {
+    let sdk = [("wf-backend-aws", "aws-sdk-dynamodb", Kind::Normal)];
+    let mut workspace = workspace(&[&sdk, more].concat());
+    for package in workspace.metadata.packages.iter_mut().filter(|p| p.name == "wf-cli") {
+        let lines = package.dependencies.iter_mut().filter(|line| line.name == "wf-backend-aws");
+        lines.for_each(|line| line.optional = true);
+    }
+    workspace
+}
+
+#[test]
+fn a_binary_gets_aws_on_request_only() {
+    let said = |workspace: &Workspace| optional_in_the_binary(workspace).len();
+    assert_eq!(said(&with_optional_aws(&[])), 0);
+    // Not optional.
+    assert_eq!(said(&workspace(&[])), 1);
+    // By another way, which is also said of the SDK behind the backend.
+    assert_eq!(said(&with_optional_aws(&[("wf-mcp-http", "wf-backend-aws", Kind::Normal)])), 2);
+    assert_eq!(said(&with_optional_aws(&[("wf-mcp-http", "aws-config", Kind::Build)])), 1);
+    // In tests it is in no build, and cryptography is not the API.
+    assert_eq!(said(&with_optional_aws(&[("wf-mcp-http", "aws-config", Kind::Dev)])), 0);
+    assert_eq!(said(&with_optional_aws(&[("wf-mcp-http", "aws-lc-rs", Kind::Normal)])), 0);
+    for (member, feature) in
+        [("wf-cli", "aws"), ("wf-cli", "dep:wf-backend-aws"), ("xtask", "wf-cli/aws")]
+    {
+        let mut by_default = with_optional_aws(&[]);
+        for package in by_default.metadata.packages.iter_mut().filter(|p| p.name == member) {
+            package.features.insert("default".to_owned(), vec![feature.to_owned()]);
+        }
+        assert_eq!(said(&by_default), 1, "{member} {feature}");
+    }
+    assert_eq!(said(&Workspace { tree: Tree::default(), metadata: Metadata::default() }), 1);
 }

@@ -37,6 +37,7 @@ pub(super) fn run(workspace: &Workspace) -> Vec<Outcome> {
     let checks: BTreeMap<&str, Check> = all_checks().map(|check| (check.name, check)).collect();
     let mut mutants = graph_mutants();
     mutants.extend(failpoint_mutants());
+    mutants.extend(cloud_mutants());
     mutants.extend(configuration_mutants());
     mutants.extend(shape_mutants::mutants(workspace));
     let mut before: BTreeMap<&str, Vec<(String, usize)>> = BTreeMap::new();
@@ -132,6 +133,9 @@ fn graph_mutants() -> Vec<Mutant> {
         deep("core-closure", "wf-core", "aws-sdk-unheard", Kind::Normal),
         deep("core-closure", "wf-idempotency", "telemetry", Kind::Build),
         import("failpoints-off", "wf-mcp-http", "fail"),
+        import("aws-on-request", "wf-cli", "aws-config"),
+        deep("aws-on-request", "wf-notify-webhook", "aws-sdk-sns", Kind::Normal),
+        import("aws-on-request", "wf-mcp-http", "wf-backend-aws"),
     ]
 }
 
@@ -157,6 +161,34 @@ fn failpoint_mutants() -> Vec<Mutant> {
             });
             line.is_some_and(|line| {
                 line.features.push("failpoints".to_owned());
+                true
+            })
+        }),
+    ]
+}
+
+/// Builds that have the AWS SDK without having asked for it.
+fn cloud_mutants() -> Vec<Mutant> {
+    let default_on = |name: &'static str, feature: &'static str| {
+        let fault = format!("the default features of {name} have {feature}");
+        Mutant::new("aws-on-request", fault, move |workspace| {
+            let found = of_member(&mut workspace.metadata, name);
+            found.is_some_and(|package| {
+                package.features.insert("default".to_owned(), vec![feature.to_owned()]);
+                true
+            })
+        })
+    };
+    vec![
+        default_on("wf-cli", "aws"),
+        default_on("wf-proof", "wf-cli/aws"),
+        Mutant::new("aws-on-request", "wf-cli always has its backend for AWS", |workspace| {
+            let found = of_member(&mut workspace.metadata, "wf-cli");
+            let line = found.and_then(|package| {
+                package.dependencies.iter_mut().find(|line| line.name == "wf-backend-aws")
+            });
+            line.is_some_and(|line| {
+                line.optional = false;
                 true
             })
         }),
