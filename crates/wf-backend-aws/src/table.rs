@@ -51,6 +51,8 @@ const ACTIVE_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// How long between two looks at a table that is being made.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How long DynamoDB may be silent before the reason is told: nobody waits for a table at a wrong address.
+const SILENCE_MAX: Duration = Duration::from_secs(15);
 /// How long one request about the table may take at least, in milliseconds: making one is slower than using it.
 const REQUEST_MS: u64 = 10_000;
 
@@ -79,10 +81,14 @@ pub async fn create(
     let mut config = config.clone();
     config.attempt_timeout_ms = config.attempt_timeout_ms.max(REQUEST_MS);
     let client = client::connect(&config).await;
-    let deadline = Instant::now() + ACTIVE_TIMEOUT;
-    let mut table = false;
+    let begun = Instant::now();
+    let (mut table, mut heard) = (false, begun);
     loop {
         let answer = client.describe_table().table_name(&config.table).send().await;
+        let silent = answer.as_ref().err().is_some_and(|error| Kind::of(error).may_pass());
+        if !silent {
+            heard = Instant::now();
+        }
         match answer {
             Ok(answer) => {
                 if let Some(first) = differences(answer.table()).first() {
@@ -98,10 +104,12 @@ pub async fn create(
                 progress("making the table");
                 table |= make(&client, &config.table).await?;
             }
-            Err(error) if Kind::of(&error).may_pass() => progress("DynamoDB does not answer"),
+            Err(_) if silent && heard.elapsed() < SILENCE_MAX => {
+                progress("DynamoDB does not answer");
+            }
             Err(error) => return Err(failed(error)),
         }
-        if Instant::now() >= deadline {
+        if begun.elapsed() >= ACTIVE_TIMEOUT {
             let message = format!("the table {} is not active after three minutes", config.table);
             return Err(OpenError::Refused { message });
         }
