@@ -1,7 +1,9 @@
 //! The engine over this backend: how many requests a call takes, and what faults make of it.
 
 use wf_core::engine::Reply;
-use wf_core::ports::StorageBackendPort as _;
+use wf_core::ports::{LedgerKey, LoadQuery, Snapshot, StorageBackendPort as _};
+use wf_core::state_machine::Event;
+use wf_testkit::build::key;
 
 use crate::bench::{Bench, ann};
 use crate::cast::tenant;
@@ -104,13 +106,27 @@ async fn a_request_that_comes_again_when_its_token_is_forgotten_changes_nothing(
     let work = bench.started("U-1", "s-1").await;
     let echo = bench.wire.echo(WRITE);
     is_done(&bench.submit(&work, "yes", "k-1").await, false);
-    let before = bench.store.events(tenant(), &id(&work), 0, 100).await.expect("a read");
     bench.clock.advance(11 * 60_000);
+    is_done(&bench.abandon(&work, "k-2").await, false);
+    let before = everything(&bench, &work).await;
     echo.open();
     echo.reached().await;
-    let after = bench.store.events(tenant(), &id(&work), 0, 100).await.expect("a read");
-    assert_eq!(after, before);
+    assert_eq!(everything(&bench, &work).await, before);
     is_done(&bench.submit(&work, "yes", "k-1").await, true);
+}
+
+/// The state of a workflow, its history and its ledger row under `k-1`.
+async fn everything(bench: &Bench, work: &str) -> (Snapshot, Vec<Event>) {
+    let key = LedgerKey { tenant: tenant().clone(), actor: ann().actor, key: key("k-1") };
+    let query = LoadQuery {
+        tenant: tenant().clone(),
+        workflow: Some(id(work)),
+        ledger: Some(key),
+        assets: Vec::new(),
+        count_open_of: Some(ann().actor),
+    };
+    let seen = bench.store.load(&query).await.expect("a read");
+    (seen, bench.store.events(tenant(), &id(work), 0, 100).await.expect("a read"))
 }
 
 #[tokio::test]
@@ -130,12 +146,15 @@ async fn a_request_that_comes_late_is_applied_once_or_not_at_all() {
             late.open();
             late.reached().await;
         }
+        bench.clock.advance(1_000);
         let again = bench.submit(&work, "yes", "k-1").await;
         is_done(&again, before_the_retry);
+        let before = everything(&bench, &work).await;
         if !before_the_retry {
             late.open();
             late.reached().await;
         }
+        assert_eq!(everything(&bench, &work).await, before);
         assert_eq!(recorded(&bench, &work).await, 1, "{before_the_retry}");
         let last = bench.submit(&work, "yes", "k-1").await;
         is_done(&last, true);

@@ -168,7 +168,7 @@ async fn a_message_is_revived_although_the_answer_was_lost() {
 
 #[tokio::test]
 #[ignore = "needs WF_AWS_ENDPOINT: cargo xtask aws"]
-async fn a_revival_beside_a_settlement_keeps_both() {
+async fn a_message_that_is_revived_beside_a_settlement_is_not_forgotten() {
     let (store, wire, _) = store().await;
     let first = start(1).build();
     store.commit(first.clone()).await.expect("a commit");
@@ -181,16 +181,16 @@ async fn a_revival_beside_a_settlement_keeps_both() {
     store.settle_outbox(&settlement).await.expect("a settlement");
     let stream = store.claim_outbox(&claim(at(600_200), "b")).await.expect("a claim").remove(0);
     assert_eq!(stream.rows[0].message.id, other);
-    // The operator's revival has read the stream, and the dispatcher settles it meanwhile.
+    // The settlement has read a stream in which nothing else waits, and meanwhile an operator revives what was dead.
     let gate = wire.hold(WRITE);
-    let reviving = tokio::spawn({
-        let (store, one) = (store.clone(), one.clone());
-        async move { store.revive_outbox(&one, at(600_300)).await }
+    let settling = tokio::spawn({
+        let (store, settlement) = (store.clone(), delivered(&stream, at(600_400)));
+        async move { store.settle_outbox(&settlement).await }
     });
     gate.reached().await;
-    store.settle_outbox(&delivered(&stream, at(600_400))).await.expect("a settlement");
+    assert!(store.revive_outbox(&one, at(600_300)).await.expect("an answer"));
     gate.open();
-    assert!(reviving.await.expect("a task").expect("an answer"));
+    settling.await.expect("a task").expect("a settlement");
     assert_eq!(rows_in(&store, OutboxState::Delivered).await, BTreeSet::from([other]));
     let again = store.claim_outbox(&claim(at(700_000), "c")).await.expect("a claim");
     assert_eq!(again[0].rows[0].message.id, one);
