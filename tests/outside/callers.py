@@ -1,7 +1,9 @@
 """Callers that work procedures with unique keys and write down every call, and the audit of what they wrote.
 
-Used by kill_loop.py (kill -9) and sigterm.py (graceful end): same work, same ledger of what was acknowledged.
+Used by kill_loop.py (kill -9), sigterm.py (graceful end) and bad_table.py (a table that fails): same work, same ledger of
+what was acknowledged.
 """
+import copy
 import json
 import random
 import threading
@@ -233,3 +235,44 @@ def check_assets(workflows, states):
 def first_answer(record):
     """When the record was first answered with something recorded."""
     return next(end for _, end, outcome in record.attempts if outcome == "ok")
+
+
+def audit(server, callers):
+    """What the callers were told, against what the server says now."""
+    faults = [fault for caller in callers for fault in caller.faults]
+    assert not faults, f"{len(faults)} calls were refused or failed, the first: {faults[0]}"
+    records = [record for caller in callers for record in caller.records]
+    client = Client(server, keep_alive=True)
+    check_ledger(client, records)
+    workflows = workflows_of(records)
+    states = {workflow: check_history(client, workflow, own) for workflow, own in workflows.items()}
+    assets = check_assets(workflows, states)
+    still_open = sum(state["state"] != "COMPLETED" for state in states.values())
+    listed = client.call("find_work", scope="mine").get("candidates_total", 0)
+    assert listed == still_open, f"{listed} workflows are open, the callers know of {still_open}"
+    samples = Counter()
+    for record in records:
+        for answer in record.answers:
+            samples[record.tool, answer.out["outcome"]] += 1
+            if samples[record.tool, answer.out["outcome"]] <= 10:
+                client.check(answer)
+    attempts = Counter(outcome for record in records for _, _, outcome in record.attempts)
+    return records, states, assets, attempts
+
+
+def controls(client, records):
+    """The audit must see a call that was acknowledged and lost, and one that happened and was never acknowledged."""
+    workflow, own = next((w, r) for w, r in workflows_of(records).items() if len(r) > 2)
+    step = next(record for record in own if record.tool != "start_workflow")
+    ghost = copy.copy(step)
+    ghost.arguments = {**step.arguments, "idempotency_key": "never-sent"}
+    for what, check in {
+        "a lost call": lambda: check_ledger(client, [ghost]),
+        "an unacknowledged call": lambda: check_history(client, workflow, [record for record in own if record is not step]),
+        "a missing event": lambda: check_history(client, workflow, [*own, ghost]),
+    }.items():
+        try:
+            check()
+        except AssertionError:
+            continue
+        raise AssertionError(f"the audit does not see {what}")

@@ -3,14 +3,12 @@
 Callers work inspections on their own and on contended assets, each call under its own key; when the server dies they
 send the same call again until they know. Parameters: KILLS (20), CALLERS (8), SEED (random, printed).
 """
-import copy
 import os
 import random
 import threading
 import time
-from collections import Counter
 
-from callers import Caller, check_assets, check_history, check_ledger, workflows_of
+from callers import Caller, audit, controls
 from client import Client
 from harness import Server, case, cli, run_cases
 
@@ -42,47 +40,6 @@ def torture(server):
         caller.join(150)
         assert not caller.is_alive(), f"{caller.name} does not end"
     return callers
-
-
-def audit(server, callers):
-    """What the callers were told, against what the server says now."""
-    faults = [fault for caller in callers for fault in caller.faults]
-    assert not faults, f"{len(faults)} calls were refused or failed, the first: {faults[0]}"
-    records = [record for caller in callers for record in caller.records]
-    client = Client(server, keep_alive=True)
-    check_ledger(client, records)
-    workflows = workflows_of(records)
-    states = {workflow: check_history(client, workflow, own) for workflow, own in workflows.items()}
-    assets = check_assets(workflows, states)
-    still_open = sum(state["state"] != "COMPLETED" for state in states.values())
-    listed = client.call("find_work", scope="mine").get("candidates_total", 0)
-    assert listed == still_open, f"{listed} workflows are open, the callers know of {still_open}"
-    samples = Counter()
-    for record in records:
-        for answer in record.answers:
-            samples[record.tool, answer.out["outcome"]] += 1
-            if samples[record.tool, answer.out["outcome"]] <= 10:
-                client.check(answer)
-    attempts = Counter(outcome for record in records for _, _, outcome in record.attempts)
-    return records, states, assets, attempts
-
-
-def controls(client, records):
-    """The audit must see a call that was acknowledged and lost, and one that happened and was never acknowledged."""
-    workflow, own = next((w, r) for w, r in workflows_of(records).items() if len(r) > 2)
-    step = next(record for record in own if record.tool != "start_workflow")
-    ghost = copy.copy(step)
-    ghost.arguments = {**step.arguments, "idempotency_key": "never-sent"}
-    for what, check in {
-        "a lost call": lambda: check_ledger(client, [ghost]),
-        "an unacknowledged call": lambda: check_history(client, workflow, [record for record in own if record is not step]),
-        "a missing event": lambda: check_history(client, workflow, [*own, ghost]),
-    }.items():
-        try:
-            check()
-        except AssertionError:
-            continue
-        raise AssertionError(f"the audit does not see {what}")
 
 
 @case(f"{CALLERS} callers, {KILLS} kills, seed {SEED}: nothing lost, nothing doubled")
