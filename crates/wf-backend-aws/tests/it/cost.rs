@@ -13,6 +13,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use wf_core::engine::{CallMeta, FindWork, GetStatus, Reply, Request};
 use wf_core::models::{Principal, Scopes};
+use wf_core::policy::DomainPolicyPort as _;
 use wf_core::ports::StorageBackendPort as _;
 use wf_core::state_machine::Transfer;
 use wf_core::state_machine::command::SubmittedValue;
@@ -158,7 +159,7 @@ impl Meter {
     async fn submit(&mut self, work: &str, step: u64, again: bool) {
         let (step, key) = (format!("reading_{step:02}"), self.key());
         let arguments = json!({
-            "workflow_id": work, "step_id": step, "value": "4.2", "unit": "bar", "idempotency_key": key
+            "workflow_id": work, "step_id": step, "value": "4.2", "idempotency_key": key
         });
         let request = Request::SubmitStep {
             workflow_id: id(work),
@@ -203,7 +204,7 @@ impl Meter {
             workflow_id: id(work),
             step_id: id("reading_01"),
             value: reading("4.3"),
-            reason_code: Some(id("MISHEARD")),
+            reason_code: Some(id(&policy().reasons()[0].id)),
         };
         self.call("`correct_step`", &ann(), "correct_step", arguments, request).await;
         let summary = "The cover is loose and one screw is missing.".to_owned();
@@ -268,8 +269,7 @@ impl Meter {
 }
 
 fn reading(value: &str) -> SubmittedValue {
-    let (value, unit) = (Some(value.to_owned()), Some("bar".to_owned()));
-    SubmittedValue { value, unit, ..SubmittedValue::default() }
+    SubmittedValue { value: Some(value.to_owned()), ..SubmittedValue::default() }
 }
 
 /// The items of a transaction.
@@ -304,10 +304,10 @@ async fn the_page_says_what_calls_consume() {
     meter.finish(&work).await;
     meter.deliver().await;
     meter.sweep("sweep of a finished workflow, to set when its keys expire").await;
-    let at_end = stored(&meter.image().await) - empty;
+    let at_end = kilobytes(stored(&meter.image().await) - empty);
     meter.bench.clock.advance(31 * 24 * 3_600_000);
     meter.sweep("sweep of its keys and messages, after the retention").await;
-    let kept = stored(&meter.image().await) - empty;
+    let kept = kilobytes(stored(&meter.image().await) - empty);
     let items = meter.image().await.len();
 
     // A conversation looks for work once and asks where it stands twice.
@@ -332,12 +332,12 @@ async fn the_page_says_what_calls_consume() {
     let mut text = calls(&meter);
     let _ = write!(
         text,
-        "\nA workflow of {STEPS} steps takes {} read and {} write units in all. It holds {:.1} KB when it ends, and {:.1} KB \
+        "\nA workflow of {STEPS} steps takes {} read and {} write units in all. It holds {} KB when it ends, and {} KB \
          in {} items once its keys have expired.\n\n",
         shown(whole.read_halves),
         whole.write,
-        kilobytes(at_end),
-        kilobytes(kept),
+        at_end,
+        kept,
         items - 3,
     );
     text.push_str(&months(whole, [kept, at_end - kept], idle.units));

@@ -60,9 +60,10 @@ fn millions(number: u64) -> String {
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
 
-fn gigabytes(bytes: u64) -> String {
-    let hundredths = bytes.div_ceil(10_000_000);
-    format!("{}.{:02}", hundredths / 100, hundredths % 100)
+/// Of kilobytes, to a tenth.
+fn gigabytes(kilobytes: u64) -> String {
+    let tenths = kilobytes.div_ceil(100_000);
+    format!("{}.{}", tenths / 10, tenths % 10)
 }
 
 /// Lines for so many steps a month.
@@ -92,7 +93,7 @@ pub(super) fn is_on_the_page(measured: &str) {
     assert!(same, "docs/cost.md says something else between its marks than\n\n{measured}");
 }
 
-/// For people.
-pub(super) fn kilobytes(bytes: u64) -> f64 {
-    f64::from(u32::try_from(bytes).expect("few")) / 1_000.0
+/// Whole ones, rounded up, so that not every byte more is another page.
+pub(super) fn kilobytes(bytes: u64) -> u64 {
+    bytes.div_ceil(1_000)
 }
