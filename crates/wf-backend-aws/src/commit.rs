@@ -34,8 +34,9 @@ pub(crate) async fn commit(
             Some(known) => return send(link, memory, &commit, &known).await,
             // The head has another revision, so the commit is refused; the ledger and the locks come first.
             None => {
-                if let Some(conflict) =
-                    judge::look(link, &commit).await.map_err(Fail::into_commit_error)?
+                if let Some(conflict) = judge::look(link, &commit, memory.fence_base())
+                    .await
+                    .map_err(Fail::into_commit_error)?
                 {
                     return Err(CommitError::Conflict(conflict));
                 }
@@ -73,7 +74,7 @@ async fn send(
     commit: &Commit,
     known: &Known,
 ) -> Result<(), CommitError> {
-    let built = build::build(commit, known)?;
+    let built = build::build(commit, known, memory.fence_base())?;
     let met = match link.transact(&built.actions()).await {
         Ok(None) => {
             memory.put(keys::head(&commit.next.tenant, &commit.next.id), Arc::new(built.next));
@@ -88,7 +89,9 @@ async fn send(
     };
     let conflict = judge::met(commit, &built, &met.all).map_err(Fail::into_commit_error)?;
     if !met.after_unknown {
-        return Err(CommitError::Conflict(first(link, commit, &built, conflict).await));
+        return Err(CommitError::Conflict(
+            first(link, commit, (&built, memory.fence_base()), conflict).await,
+        ));
     }
     match conflict {
         // An earlier attempt was applied and its answer was lost.
@@ -103,12 +106,17 @@ async fn send(
 }
 
 /// The conflict to tell. Where the head answered for a lock and has moved on, the lock may be lost, which comes first.
-async fn first(link: &Link, commit: &Commit, built: &Built, conflict: Conflict) -> Conflict {
+async fn first(
+    link: &Link,
+    commit: &Commit,
+    (built, fence_base): (&Built, u64),
+    conflict: Conflict,
+) -> Conflict {
     if !built.trusts_head || !matches!(conflict, Conflict::Revision { .. }) {
         return conflict;
     }
     // Refused is refused: where the look fails, what is known is told.
-    judge::look(link, commit).await.ok().flatten().unwrap_or(conflict)
+    judge::look(link, commit, fence_base).await.ok().flatten().unwrap_or(conflict)
 }
 
 fn ambiguous(fail: Fail) -> CommitError {

@@ -16,9 +16,20 @@ const ENTRIES_MAX: usize = 4_096;
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     generations: Mutex<[HashMap<Key, Arc<Known>>; 2]>,
+    fence_base: u64,
 }
 
 impl Memory {
+    /// Nothing seen yet, of a store with this fence base.
+    pub(crate) fn new(fence_base: u64) -> Self {
+        Self { fence_base, ..Self::default() }
+    }
+
+    /// The fence of an asset that has no lock row; above 0 in a store that was restored once.
+    pub(crate) fn fence_base(&self) -> u64 {
+        self.fence_base
+    }
+
     /// What is known of the workflow with this head.
     pub(crate) fn get(&self, head: &Key) -> Option<Arc<Known>> {
         let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
+use wf_core::ports::copy::StoreFacts;
 use wf_core::ports::{OpenError, StoreIdentity};
 use wf_core::state_machine::Secret;
 
@@ -31,20 +32,33 @@ pub(crate) async fn open(config: AwsConfig, may_create: bool) -> Result<Opened, 
         return Err(OpenError::Refused { message: "backend.aws.table is not set".to_owned() });
     }
     let link = Link::new(client::connect(&config).await, config);
-    let created = match identity(&link).await? {
-        Some(_) => false,
-        None if may_create => make(&link).await?,
+    let facts = match facts(&link).await {
+        Ok(facts) => facts,
+        // DynamoDB refuses a key of another shape, and says no more than that.
+        Err(error @ OpenError::Unavailable { .. }) => {
+            return Err(not_ours(&link).await.ok().flatten().unwrap_or(error));
+        }
+        Err(error) => return Err(error),
+    };
+    let (created, fence_base) = match facts {
+        Some(facts) => (false, facts.fence_base),
+        None if may_create => (make(&link).await?, 0),
         None => {
             let table = &link.config().table;
             let message = format!("there is no store in the table {table}: start the server once");
             return Err(OpenError::Refused { message });
         }
     };
-    Ok(Opened { store: AwsStore::new(link), created })
+    Ok(Opened { store: AwsStore::new(link, fence_base), created })
 }
 
 /// The identity of the store, if there is one.
 pub(crate) async fn identity(link: &Link) -> Result<Option<StoreIdentity>, OpenError> {
+    Ok(facts(link).await?.map(|facts| facts.identity))
+}
+
+/// What the store is known by, if there is one.
+async fn facts(link: &Link) -> Result<Option<StoreFacts>, OpenError> {
     let Some(item) = link.get(&keys::identity()).await? else { return Ok(None) };
     let found: u64 = item.number("schema")?;
     if found > SCHEMA {
@@ -57,11 +71,16 @@ pub(crate) async fn identity(link: &Link) -> Result<Option<StoreIdentity>, OpenE
         );
         return Err(OpenError::Refused { message });
     }
-    Ok(Some(read(&item)?))
+    Ok(Some(StoreFacts { identity: read(&item)?, fence_base: fence_base(&item)? }))
 }
 
 pub(crate) fn read(item: &Item) -> Result<StoreIdentity, Fail> {
     with_secrets(item, item.text("store_id")?.to_owned())
+}
+
+/// The fence of an asset that has no lock row; above 0 in a store that was restored once.
+pub(crate) fn fence_base(item: &Item) -> Result<u64, Fail> {
+    Ok(item.opt_number("fence_base")?.unwrap_or(0))
 }
 
 /// The identity of a store with this id and the keys of an item.
@@ -85,13 +104,19 @@ pub(crate) fn secrets(secrets: &[Secret]) -> Result<Attributes, Fail> {
     Ok(Attributes::from([("secrets", Value::S(json(&written, "secrets")?))]))
 }
 
+/// What is wrong with the table, if it has another shape.
+async fn not_ours(link: &Link) -> Result<Option<OpenError>, OpenError> {
+    let table = &link.config().table;
+    let wrong = table::shape_of(link.client(), table).await?;
+    Ok(wrong.first().map(|wrong| OpenError::Refused {
+        message: format!("the table {table} is not ours: {wrong}"),
+    }))
+}
+
 /// Makes the identity, unless somebody else does at the same time. Only in a table of our shape.
 async fn make(link: &Link) -> Result<bool, OpenError> {
-    if let Some(wrong) = table::shape_of(link.client(), &link.config().table).await?.first() {
-        let table = &link.config().table;
-        return Err(OpenError::Refused {
-            message: format!("the table {table} is not ours: {wrong}"),
-        });
+    if let Some(refused) = not_ours(link).await? {
+        return Err(refused);
     }
     let (mut id, mut secret) = ([0_u8; 16], [0_u8; 32]);
     for bytes in [id.as_mut_slice(), secret.as_mut_slice()] {

@@ -47,8 +47,8 @@ impl AwsStore {
         Ok(open::open(config, false).await?.store)
     }
 
-    pub(crate) fn new(link: Link) -> Self {
-        Self { link, memory: Arc::default() }
+    pub(crate) fn new(link: Link, fence_base: u64) -> Self {
+        Self { link, memory: Arc::new(Memory::new(fence_base)) }
     }
 
     /// How the store was opened.

@@ -15,8 +15,8 @@ use crate::keys::Key;
 use crate::link::Link;
 use crate::place;
 
-/// Items of a page of the scan.
-const PAGE: u32 = 400;
+/// Items of a page of each segment of the scan.
+const PAGE: u32 = 250;
 /// Lines about one kind of fault at most.
 const LINES_MAX: usize = 20;
 

@@ -68,7 +68,7 @@ pub async fn carry(
     target: &dyn CopyTargetPort,
 ) -> Result<(), Violation> {
     let facts = source.facts().await?;
-    let begun = target.begin(&facts).await.map_err(refused)?;
+    let begun = target.begin(&facts).await?;
     if begun != (Begun::Copying { after: None, records: 0 }) {
         return Err(Violation::new(format!("an empty target says {begun:?}")));
     }
@@ -77,13 +77,16 @@ pub async fn carry(
     let somewhere = Cursor("somewhere".to_owned());
     for piece in records.chunks(5) {
         for _ in 0..2 {
-            target.import(piece, Some(&somewhere)).await.map_err(refused)?;
+            target.import(piece, Some(&somewhere)).await?;
         }
     }
-    target.import(&[], None).await.map_err(refused)?;
-    target.finish(&facts).await.map_err(refused)
+    target.import(&[], None).await?;
+    target.finish(&facts).await?;
+    Ok(())
 }
 
-fn refused(error: CopyError) -> Violation {
-    Violation::new(error.to_string())
+impl From<CopyError> for Violation {
+    fn from(error: CopyError) -> Self {
+        Self::new(error.to_string())
+    }
 }

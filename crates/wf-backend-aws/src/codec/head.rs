@@ -20,6 +20,14 @@ pub(crate) struct Held {
     pub(crate) fence: u64,
     pub(crate) owner: Person,
     pub(crate) at: Timestamp,
+    /// The fence that the row gets when it is freed, unless its own is higher: left by a restore.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) floor: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What is known of a workflow at one revision besides its state.

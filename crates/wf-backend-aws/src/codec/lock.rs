@@ -10,18 +10,23 @@ use crate::item::{Attributes, Item, Value, json};
 use crate::keys::{self, by_id};
 
 /// The item of an asset that `next` holds.
-pub(crate) fn held(next: &Workflow, asset: &AssetId, fence: u64) -> Result<Attributes, Fail> {
+pub(crate) fn held(
+    next: &Workflow,
+    asset: &AssetId,
+    fence: u64,
+    floor: u64,
+) -> Result<Attributes, Fail> {
     let holder = LockHolder {
         workflow_id: next.id.clone(),
         owner: next.owner.clone(),
         acquired_at: next.updated_at,
     };
     let (tenant, asset_id) = (next.tenant.clone(), asset.clone());
-    write(&LockRow { tenant, asset_id, fence, holder: Some(holder) })
+    write(&LockRow { tenant, asset_id, fence, holder: Some(holder) }, floor)
 }
 
-/// The item of a row.
-pub(crate) fn write(row: &LockRow) -> Result<Attributes, Fail> {
+/// The item of a row, and what a restore left in it.
+pub(crate) fn write(row: &LockRow, floor: u64) -> Result<Attributes, Fail> {
     let mut attributes = Attributes::from([
         ("tenant", Value::s(row.tenant.as_str())),
         ("asset", Value::s(row.asset_id.as_str())),
@@ -29,6 +34,9 @@ pub(crate) fn write(row: &LockRow) -> Result<Attributes, Fail> {
     ]);
     let place = format!("{}#{}", row.tenant, row.asset_id);
     indexed(&mut attributes, keys::BY_ID, by_id::LOCKS.to_owned(), place);
+    if floor > 0 {
+        attributes.insert("floor", Value::n(floor));
+    }
     if let Some(holder) = &row.holder {
         attributes.extend([
             ("holder", Value::s(holder.workflow_id.as_str())),
@@ -57,15 +65,20 @@ pub(crate) fn read(item: &Item) -> Result<LockRow, Fail> {
     })
 }
 
-/// The condition of a change, by `workflow`, as an expression.
-pub(crate) fn condition(change: &LockChange, workflow: &WorkflowId) -> Expression {
+/// What a restore left in a row.
+pub(crate) fn floor(item: &Item) -> Result<u64, Fail> {
+    Ok(item.opt_number("floor")?.unwrap_or(0))
+}
+
+/// The condition of a change, by `workflow`, as an expression. An asset without a row is free with the fence `base`.
+pub(crate) fn condition(change: &LockChange, workflow: &WorkflowId, base: u64) -> Expression {
     let me = || (":me", Value::s(workflow.as_str()));
     match change {
         LockChange::Acquire { fence, .. } => {
-            after("attribute_not_exists(holder)", *fence, Vec::new())
+            after("attribute_not_exists(holder)", (*fence, base), Vec::new())
         }
         LockChange::Take { fence, .. } => {
-            after("(attribute_not_exists(holder) OR holder = :me)", *fence, vec![me()])
+            after("(attribute_not_exists(holder) OR holder = :me)", (*fence, base), vec![me()])
         }
         LockChange::Assert { fence, .. } | LockChange::Release { fence, .. } => {
             Expression::new("holder = :me AND fence = :fence", [me(), (":fence", Value::n(fence))])
@@ -73,20 +86,30 @@ pub(crate) fn condition(change: &LockChange, workflow: &WorkflowId) -> Expressio
     }
 }
 
-/// The row has the fence before `fence`, or there is none and `fence` is the first.
-fn after(whose: &str, fence: u64, mut values: Vec<(&'static str, Value)>) -> Expression {
+/// The row has the fence before `fence`, or there is none and `fence` is the first after `base`.
+fn after(
+    whose: &str,
+    (fence, base): (u64, u64),
+    mut values: Vec<(&'static str, Value)>,
+) -> Expression {
     // No fence comes before 0, and no row has -1.
     let before = fence.checked_sub(1).map_or_else(|| Value::n(-1), Value::n);
     values.push((":before", before));
     let text = format!("{whose} AND fence = :before");
-    let text = if fence == 1 { format!("attribute_not_exists(PK) OR ({text})") } else { text };
+    let first = base.checked_add(1) == Some(fence);
+    let text = if first { format!("attribute_not_exists(PK) OR ({text})") } else { text };
     Expression { text, values: values.into_iter().collect() }
 }
 
 /// The condition of a change holds for a row that was read.
-pub(crate) fn holds(change: &LockChange, row: Option<&LockRow>, workflow: &WorkflowId) -> bool {
+pub(crate) fn holds(
+    change: &LockChange,
+    row: Option<&LockRow>,
+    workflow: &WorkflowId,
+    base: u64,
+) -> bool {
     let holder = row.and_then(|row| row.holder.as_ref()).map(|holder| &holder.workflow_id);
-    let fence_now = row.map_or(0, |row| row.fence);
+    let fence_now = row.map_or(base, |row| row.fence);
     match change {
         LockChange::Acquire { fence, .. } => {
             holder.is_none() && fence_now.checked_add(1) == Some(*fence)

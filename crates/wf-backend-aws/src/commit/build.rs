@@ -56,7 +56,8 @@ impl Built {
     }
 }
 
-pub(super) fn build(commit: &Commit, known: &Known) -> Result<Built, CommitError> {
+/// `fence_base` is the fence of an asset that has no lock row.
+pub(super) fn build(commit: &Commit, known: &Known, fence_base: u64) -> Result<Built, CommitError> {
     let corrupt = Fail::into_commit_error;
     let next = &commit.next;
     let key = keys::ledger(&commit.ledger.key);
@@ -68,7 +69,7 @@ pub(super) fn build(commit: &Commit, known: &Known) -> Result<Built, CommitError
     let mut held = known.held.clone();
     let mut trusts_head = false;
     for change in &commit.locks {
-        match change_lock(commit, known, change, &mut held).map_err(corrupt)? {
+        match change_lock(commit, known, change, fence_base, &mut held).map_err(corrupt)? {
             Some(action) => judged.push((About::Lock(change.clone()), action)),
             None => trusts_head |= matches!(change, LockChange::Assert { .. }),
         }
@@ -91,6 +92,7 @@ fn change_lock(
     commit: &Commit,
     known: &Known,
     change: &LockChange,
+    base: u64,
     held: &mut BTreeMap<wf_core::models::AssetId, Held>,
 ) -> Result<Option<Action>, Fail> {
     let next = &commit.next;
@@ -100,17 +102,24 @@ fn change_lock(
     Ok(match change {
         LockChange::Acquire { fence, .. } | LockChange::Take { fence, .. } => {
             let (owner, at) = (next.owner.clone(), next.updated_at);
-            held.insert(id.clone(), Held { fence: *fence, owner, at });
-            let item = lock::held(next, id, *fence)?;
-            Some(Action::put(key, item).when(lock::condition(change, &next.id)))
+            // What is free has a fence above its floor already.
+            let floor = held.get(id).map_or(0, |held| held.floor);
+            held.insert(id.clone(), Held { fence: *fence, owner, at, floor });
+            let item = lock::held(next, id, *fence, floor)?;
+            Some(Action::put(key, item).when(lock::condition(change, &next.id, base)))
         }
         LockChange::Assert { fence, .. } => {
-            (!holds(*fence)).then(|| Action::check(key, lock::condition(change, &next.id)))
+            (!holds(*fence)).then(|| Action::check(key, lock::condition(change, &next.id, base)))
         }
         LockChange::Release { fence, .. } => holds(*fence).then(|| {
-            held.remove(id);
-            let free = Expression::new("REMOVE holder, held_by, held_since", []);
-            Action::update(key, free).when(lock::condition(change, &next.id))
+            let floor = held.remove(id).map_or(0, |held| held.floor);
+            let free = if floor > *fence {
+                let text = "SET fence = :floor REMOVE holder, held_by, held_since";
+                Expression::new(text, [(":floor", Value::n(floor))])
+            } else {
+                Expression::new("REMOVE holder, held_by, held_since", [])
+            };
+            Action::update(key, free).when(lock::condition(change, &next.id, base))
         }),
     })
 }

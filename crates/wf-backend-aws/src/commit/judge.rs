@@ -42,7 +42,11 @@ pub(super) fn met(
 }
 
 /// The conflict that the items show as they are together now; none when nothing speaks against the commit.
-pub(super) async fn look(link: &Link, commit: &Commit) -> Result<Option<Conflict>, Fail> {
+pub(super) async fn look(
+    link: &Link,
+    commit: &Commit,
+    fence_base: u64,
+) -> Result<Option<Conflict>, Fail> {
     let next = &commit.next;
     let mut wanted = vec![keys::ledger(&commit.ledger.key), keys::head(&next.tenant, &next.id)];
     wanted.extend(commit.locks.iter().map(|change| keys::lock(&next.tenant, change.asset_id())));
@@ -57,7 +61,7 @@ pub(super) async fn look(link: &Link, commit: &Commit) -> Result<Option<Conflict
     }
     for (change, item) in commit.locks.iter().zip(items) {
         let row = item.as_ref().map(lock::read).transpose()?;
-        if !lock::holds(change, row.as_ref(), &next.id) {
+        if !lock::holds(change, row.as_ref(), &next.id, fence_base) {
             return Ok(Some(Conflict::Asset { asset_id: change.asset_id().clone(), row }));
         }
     }

@@ -29,7 +29,7 @@ pub(super) async fn facts(link: &Link) -> Result<StoreFacts, Fail> {
         None => item.text("store_id")?.to_owned(),
     };
     let identity = open::with_secrets(&item, id)?;
-    Ok(StoreFacts { identity, fence_base: item.opt_number("fence_base")?.unwrap_or(0) })
+    Ok(StoreFacts { identity, fence_base: open::fence_base(&item)? })
 }
 
 fn kept(source: &StoreFacts) -> Result<Attributes, Fail> {
@@ -44,10 +44,6 @@ fn kept(source: &StoreFacts) -> Result<Attributes, Fail> {
 /// Begins, or finds where a copy stopped; or says why it must not.
 pub(super) async fn begin(link: &Link, source: &StoreFacts) -> Result<Result<Begun, String>, Fail> {
     let id = &source.identity.id;
-    if source.fence_base > 0 {
-        let why = "cannot take a store that was restored: no table keeps its raised fences yet";
-        return Ok(Err(why.to_owned()));
-    }
     let found = link.get(&keys::identity()).await?;
     let mut condition = absent();
     if let Some(item) = &found {

@@ -49,7 +49,8 @@ pub(super) async fn holds_anything(link: &Link) -> Result<bool, Fail> {
     }
 }
 
-/// About `limit` items of the table from `after` on, and where to go on.
+/// At most `limit` items of each segment from `after` on, and where to go on. About half of a table leads to the rest and
+/// is no record; and DynamoDB ends a page after 1 MB.
 pub(crate) async fn items(
     link: &Link,
     after: Option<&Cursor>,
@@ -62,8 +63,6 @@ pub(crate) async fn items(
         }
     };
     let of = i32::try_from(reached.len()).map_err(|_| Fail::from(Trouble::BadCursor))?;
-    let open = reached.iter().filter(|at| !matches!(at, Reached::End)).count().max(1);
-    let piece = limit / u32::try_from(open).unwrap_or(u32::MAX);
     let mut running = JoinSet::new();
     for (number, at) in (0..of).zip(&reached) {
         let after = match at {
@@ -71,7 +70,7 @@ pub(crate) async fn items(
             Reached::After(pk, sk) => Some(Key::new(pk.clone(), sk.clone())),
             Reached::End => continue,
         };
-        let (link, segment) = (link.clone(), Segment { number, of, after, limit: piece.max(1) });
+        let (link, segment) = (link.clone(), Segment { number, of, after, limit });
         running.spawn(async move { (number, link.scan(&segment).await) });
     }
     let mut found = Vec::new();
@@ -101,9 +100,11 @@ pub(super) async fn page(
     let mut heads = Vec::new();
     for item in &found {
         let key = item.key()?;
-        match place::of(&key)? {
-            Place::Head { .. } => heads.push(item),
-            place => records.extend(record(&key, &place, item)?),
+        let place = place::of(&key)?;
+        if matches!(place, Place::Head { .. }) {
+            heads.push(item);
+        } else {
+            records.extend(record(&key, &place, item)?);
         }
     }
     records.extend(workflows(link, &heads).await?);
@@ -124,7 +125,9 @@ fn record(key: &Key, place: &Place, item: &Item) -> Result<Option<Record>, Fail>
             }
             Record::Ledger(Box::new(ledger::read(named, item)?))
         }
-        Place::Lock => Record::Lock(LockRecord { row: lock::read(item)?, floor: 0 }),
+        Place::Lock => {
+            Record::Lock(LockRecord { row: lock::read(item)?, floor: lock::floor(item)? })
+        }
         Place::Count { tenant, actor } => match item.number("open_count")? {
             0 => return Ok(None),
             open => Record::Owner { tenant: tenant.clone(), actor: actor.clone(), open },
@@ -191,8 +194,12 @@ async fn workflows(link: &Link, heads: &[&Item]) -> Result<Vec<Record>, Fail> {
             }
         }
         let swept = state.phase == Phase::Completed && !there.next().unwrap_or(false);
-        let rows = known.held.keys().filter_map(|asset| known.lock(&state, asset));
-        let held = rows.map(|row| LockRecord { row, floor: 0 }).collect();
+        let row = |asset| known.lock(&state, asset);
+        let held = known
+            .held
+            .iter()
+            .filter_map(|(asset, held)| Some(LockRecord { row: row(asset)?, floor: held.floor }));
+        let held = held.collect();
         records.push(Record::Workflow(Box::new(WorkflowRecord { state, swept, deadlines, held })));
     }
     Ok(records)

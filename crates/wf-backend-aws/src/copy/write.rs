@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use wf_core::models::Phase;
-use wf_core::ports::copy::{LockRecord, Record, WorkflowRecord};
+use wf_core::ports::copy::{Record, WorkflowRecord};
 use wf_core::ports::{LedgerKey, LedgerRow};
 
 use crate::codec::head::{Held, Known};
 use crate::codec::{self, head, ledger, lock, outbox};
 use crate::definitions;
-use crate::fault::{Cause, Fail, Trouble};
+use crate::fault::Fail;
 use crate::item::{Attributes, Value, json};
 use crate::keys::{self, Key, by_state};
 
@@ -36,8 +36,8 @@ pub(super) fn items(record: &Record, items: &mut BTreeMap<Key, Attributes>) -> R
             items.insert(keys::ledger(&row.key), ledger::write(row)?);
         }
         Record::Lock(record) => {
-            let row = &floorless(record)?.row;
-            items.insert(keys::lock(&row.tenant, &row.asset_id), lock::write(row)?);
+            let row = &record.row;
+            items.insert(keys::lock(&row.tenant, &row.asset_id), lock::write(row, record.floor)?);
         }
         Record::Stream { tenant, workflow_id, recipient, due_at } => {
             let key = keys::stream_head(tenant, workflow_id, recipient);
@@ -69,22 +69,14 @@ pub(super) fn items(record: &Record, items: &mut BTreeMap<Key, Attributes>) -> R
     Ok(())
 }
 
-/// Only a restored store has floors, and no copy of one is begun (`mark`).
-fn floorless(record: &LockRecord) -> Result<&LockRecord, Fail> {
-    match record.floor {
-        0 => Ok(record),
-        _ => Err(Trouble::Refused(Cause::said("a lock row of a restored store")).into()),
-    }
-}
-
 fn workflow(record: &WorkflowRecord, items: &mut BTreeMap<Key, Attributes>) -> Result<(), Fail> {
     let state = &record.state;
     let mut held = BTreeMap::new();
     for lock in &record.held {
-        let row = &floorless(lock)?.row;
+        let (row, floor) = (&lock.row, lock.floor);
         if let Some(holder) = &row.holder {
             let (owner, at) = (holder.owner.clone(), holder.acquired_at);
-            held.insert(row.asset_id.clone(), Held { fence: row.fence, owner, at });
+            held.insert(row.asset_id.clone(), Held { fence: row.fence, owner, at, floor });
         }
     }
     let due = record.deadlines.iter().map(|d| (d.id.clone(), d.fire_at.as_ms())).collect();

@@ -41,7 +41,7 @@ pub(crate) async fn load(
         let loose = known.iter().flat_map(|known| &known.loose);
         let missing: Vec<_> = loose.filter(|id| !assets.contains(*id)).cloned().collect();
         if missing.is_empty() {
-            return Ok(together(query, seen, &assets));
+            return Ok(together(query, seen, &assets, memory.fence_base()));
         }
         assets.extend(missing);
     }
@@ -82,7 +82,12 @@ async fn look(
 }
 
 /// Adds the rows that the head stands for.
-fn together(query: &LoadQuery, seen: Seen, assets: &BTreeSet<AssetId>) -> Snapshot {
+fn together(
+    query: &LoadQuery,
+    seen: Seen,
+    assets: &BTreeSet<AssetId>,
+    fence_base: u64,
+) -> Snapshot {
     let mut snapshot = seen.snapshot;
     if let Some((workflow, known)) = seen.workflow {
         let own = workflow.assets.iter().map(|asset| &asset.id).filter(|id| !assets.contains(*id));
@@ -96,7 +101,21 @@ fn together(query: &LoadQuery, seen: Seen, assets: &BTreeSet<AssetId>) -> Snapsh
         snapshot.locks.retain(named);
         snapshot.workflow = Some(workflow);
     }
+    if fence_base > 0 {
+        add_forgotten(query, fence_base, &mut snapshot.locks);
+    }
     snapshot.locks.sort_by(|a, b| a.asset_id.cmp(&b.asset_id));
     snapshot.locks.dedup_by(|a, b| a.asset_id == b.asset_id);
     snapshot
+}
+
+/// In a store that was restored, an asset without a row may have been held in the time that was lost: it is free, with a
+/// fence above those of that time.
+fn add_forgotten(query: &LoadQuery, fence: u64, locks: &mut Vec<LockRow>) {
+    for asset_id in &query.assets {
+        if locks.iter().all(|lock| lock.asset_id != *asset_id) {
+            let (tenant, asset_id) = (query.tenant.clone(), asset_id.clone());
+            locks.push(LockRow { tenant, asset_id, fence, holder: None });
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //! that comes before the row that it belongs to makes an empty one.
 
 use rusqlite::Connection;
-use wf_core::models::{TenantId, Workflow, WorkflowId};
+use wf_core::models::{TenantId, Timestamp, Workflow, WorkflowId};
 use wf_core::policy::Definition;
 use wf_core::ports::copy::{LockRecord, Record, WorkflowRecord};
 use wf_core::ports::{LedgerRow, OutboxRow};
@@ -81,10 +81,10 @@ fn one(conn: &Connection, record: &Record) -> Read<()> {
         Record::Lock(record) => lock(conn, record),
         Record::Stream { tenant, workflow_id, recipient, due_at } => {
             let sid = stream(conn, tenant, workflow_id, recipient)?;
-            run(conn, STREAM_DUE, (sid, due_at.map(|at| at.as_ms()))).map(drop)
+            run(conn, STREAM_DUE, (sid, due_at.map(Timestamp::as_ms))).map(drop)
         }
         Record::Message { row, delivered_at } => {
-            message(conn, row, delivered_at.map(|at| at.as_ms()))
+            message(conn, row, delivered_at.map(Timestamp::as_ms))
         }
         Record::Person { tenant, person, seen_at } => {
             let named = (tenant.as_str(), person.id.to_string(), &person.name, seen_at.as_ms());

@@ -111,7 +111,7 @@ fn into_a_file(folder: &Path, from: &str, to: &str, database: &str, expected: us
 /// What people see of a store.
 fn seen(folder: &Path, config: &str) -> (Value, Value) {
     let list = ["workflow", "list", "--json", "--limit", "100000", "--config", config];
-    let locks = ["locks", "list", "--json", "--config", config];
+    let locks = ["locks", "list", "--all", "--json", "--config", config];
     (run(folder, &list).exits(0).json(), run(folder, &locks).exits(0).json())
 }
 
@@ -228,6 +228,46 @@ mod aws {
         assert_eq!(back["records"], there["records"]);
         run(folder, &["workflow", "verify", "--config", "to.toml"]).exits(0);
         println!("{count} workflows: {}", there["records"]);
+    }
+
+    /// The fence of the lock on an asset.
+    fn fence(folder: &Path, config: &str, asset: &str) -> u64 {
+        let list = ["locks", "list", "--all", "--json", "--config", config];
+        let locks = run(folder, &list).exits(0).json();
+        let locks = locks["locks"].as_array().unwrap().clone();
+        let lock = locks.iter().find(|lock| lock["asset_id"] == asset).unwrap();
+        lock["fence"].as_u64().unwrap()
+    }
+
+    #[test]
+    #[ignore = "needs WF_AWS_ENDPOINT: cargo xtask aws"]
+    fn a_restored_store_keeps_its_raised_fences_in_a_table() {
+        let folder = TempDir::new().unwrap();
+        write_local(folder.path(), "from.toml", "from.db");
+        let server = Server::start_in(folder, &["--config", "from.toml"]);
+        let held = pump::start(&server, "PUMP-1", "k-1");
+        let free = pump::start(&server, "PUMP-2", "k-2");
+        finish(&server, &free, 2);
+        let folder = server.stop();
+        run(folder.path(), &["restored", "--config", "from.toml"]).exits(0);
+        let table = format!("wf-restored-{}", std::process::id());
+        write_table(folder.path(), "table.toml", &table);
+        run(folder.path(), &["aws", "init", "--config", "table.toml"]).exits(0);
+        let copy = ["copy", "--from", "from.toml", "--to", "table.toml", "--json"];
+        evidence(run(folder.path(), &copy));
+        assert_eq!(fence(folder.path(), "table.toml", "PUMP-1"), 1, "held: as its history says");
+        assert_eq!(fence(folder.path(), "table.toml", "PUMP-2"), 1_000_001);
+
+        let server = Server::start_in(folder, &["--config", "table.toml"]);
+        finish(&server, &held, 1);
+        for (n, asset) in ["PUMP-1", "PUMP-2", "PUMP-3"].into_iter().enumerate() {
+            pump::start(&server, asset, &format!("again-{n}"));
+        }
+        let folder = server.stop();
+        assert_eq!(fence(folder.path(), "table.toml", "PUMP-1"), 1_000_002, "from its floor on");
+        assert_eq!(fence(folder.path(), "table.toml", "PUMP-2"), 1_000_002);
+        assert_eq!(fence(folder.path(), "table.toml", "PUMP-3"), 1_000_001, "never held before");
+        run(folder.path(), &["workflow", "verify", "--config", "table.toml"]).exits(0);
     }
 
     #[test]

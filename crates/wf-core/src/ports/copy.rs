@@ -337,7 +337,7 @@ pub trait CopySourcePort: Debug + Send + Sync {
     /// What the store is known by.
     async fn facts(&self) -> Result<StoreFacts, ReadError>;
 
-    /// Records from `after` on, about `limit`, each once from the first page to the last. A page may be empty although
+    /// Records from `after` on, some `limit` (a few times as many where parts are read side by side), each once from the first page to the last. A page may be empty although
     /// there are more. The cursor stays good when this process ends.
     async fn export(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Record>, ReadError>;
 }
