@@ -166,7 +166,7 @@ const NO_BACKUP: &str = "switch point-in-time recovery of the table on (the temp
      on-demand backup: `aws dynamodb create-backup`";
 const NO_RESTORE: &str = "let DynamoDB restore the backup into a new table (`aws dynamodb restore-table-to-point-in-time`), \
      and name that table in backend.aws.table";
-const NO_STAMP: &str = "this build cannot give a table a new store id and new fences; docs/dynamodb.md says what that means \
+const NO_STAMP: &str = "this build cannot give a table a new store id and new fences; docs/operating.md says what that means \
      for a table that was restored";
 
 /// The database file, for a command that works on one.

@@ -13,6 +13,8 @@ mod limits;
 mod pump;
 mod refusals;
 mod restore;
+#[cfg(feature = "aws")]
+mod serve_aws;
 mod server;
 mod settings;
 mod time;

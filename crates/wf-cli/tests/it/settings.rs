@@ -68,7 +68,14 @@ fn slips_are_refused_with_2_and_name_the_place() {
         ("[server\n", "c.toml:1:8: not TOML"),
         ("[auth]\nmode = \"jwt\"\n", "auth.issuer must be set when auth.mode is \"jwt\""),
         ("[auth]\nissuer = \"https://a.example\"\n", "counts with auth.mode = \"jwt\" only"),
-        ("[backend]\nkind = \"aws\"\n", "backend.kind = \"aws\" is not supported yet"),
+        (
+            "[backend.aws]\nstate_machine_arn = \"x\"\n",
+            "state_machine_arn = \"x\" is not supported yet",
+        ),
+        (
+            "[backend.aws]\ntable = \"wf1\"\n",
+            "backend.aws.table counts with backend.kind = \"aws\" only",
+        ),
         ("[idempotency]\nretention = \"soon\"\n", "idempotency.retention must be"),
     ] {
         let folder = with_file(text);
@@ -79,6 +86,49 @@ fn slips_are_refused_with_2_and_name_the_place() {
     let folder = with_file("");
     run(folder.path(), &["workflow", "list", "--config", "absent.toml"]).exits(2);
     run(folder.path(), &["workflow", "list", "--set", "server.nope=1"]).exits(2);
+}
+
+/// A build without the backend says the first of these; one with it looks further.
+#[test]
+fn a_table_must_be_named_and_reached_in_private() {
+    let with = cfg!(feature = "aws");
+    for (text, says) in [
+        ("", "backend.aws.table must be set when backend.kind is \"aws\""),
+        ("table = \"a b\"\n", "backend.aws.table must be 3 to 255 letters"),
+        ("table = \"wf1\"\nendpoint_url = \"http://db.example\"\n", "must begin with https://"),
+    ] {
+        let folder = with_file(&format!("[backend]\nkind = \"aws\"\n[backend.aws]\n{text}"));
+        let ran = run(folder.path(), &["serve", "--config", "c.toml"]).exits(2);
+        let says = if with { says } else { "needs the feature `aws`" };
+        assert!(ran.err.contains(says), "{says}: {}", ran.err);
+    }
+    let folder = with_file("");
+    let ran = run(folder.path(), &["aws", "init"]).exits(2);
+    assert!(ran.err.contains("the configuration names no table"), "{}", ran.err);
+}
+
+#[test]
+#[cfg(feature = "aws")]
+fn commands_for_a_file_say_what_to_do_with_a_table() {
+    let folder = with_file("[backend]\nkind = \"aws\"\n[backend.aws]\ntable = \"wf1\"\n");
+    for (command, says) in [
+        (&["backup", "b.db"][..], "point-in-time recovery"),
+        (&["restore", "b.db"], "restore-table-to-point-in-time"),
+        (&["restored"], "docs/operating.md says what that means"),
+        (&["migrate"], "wf-cli aws init"),
+    ] {
+        let ran = run(folder.path(), &[command, &["--config", "c.toml"]].concat()).exits(2);
+        assert!(ran.err.contains("DynamoDB table wf1"), "{}", ran.err);
+        assert!(ran.err.contains(says), "{says}: {}", ran.err);
+    }
+    // The key of development tokens is beside the configuration, from whichever folder it is asked for.
+    let elsewhere = with_file("");
+    let config = folder.path().join("c.toml");
+    let issue = ["token", "issue", "--sub", "ann", "--config", config.to_str().unwrap()];
+    run(elsewhere.path(), &issue).exits(0);
+    assert!(folder.path().join("checkpoint-dev-key.json").exists());
+    let database = run(folder.path(), &["serve", "--config", "c.toml", "--database", "x.db"]);
+    assert!(database.exits(2).err.contains("backend.kind = \"local\" only"));
 }
 
 #[test]
