@@ -183,16 +183,12 @@ pub(crate) fn cause<E>(error: SdkError<E, HttpResponse>) -> Cause
 where
     E: ProvideErrorMetadata + Error + Send + Sync + 'static,
 {
-    let code = error.code().map(str::to_owned);
-    let message = error.message().unwrap_or_default().to_owned();
-    let what = match code {
-        Some(code) => format!("{code}: {message}"),
-        None => error.to_string(),
-    };
-    let source = match error.into_source() {
-        Ok(source) => Some(Arc::from(source)),
-        Err(_) => None,
-    };
+    // An answer of DynamoDB is told here whole; anything else by what stands behind it, too.
+    if let Some(code) = error.code() {
+        return Cause::said(format!("{code}: {}", error.message().unwrap_or_default()));
+    }
+    let what = error.to_string();
+    let source = error.into_source().ok().map(Arc::from);
     Cause { what, source }
 }
 
