@@ -1,4 +1,4 @@
-//! Model-based test over HTTP: random cases of calls, repeats, crashes, restarts, a second server, a moving clock and an
+//! Model-based test over HTTP: random cases of calls, repeats, crashes, restarts, a second server, a moving clock and hand-overs, an
 //! operator's commands against real server processes, each answer held against a model that was written by hand from the
 //! design (domain.md, idempotency.md, mcp.md) and shares no code with the product.
 //!

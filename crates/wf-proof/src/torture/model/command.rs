@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::call::{Arg, Call, Token};
 use super::predict::{probe, unit};
 use super::rules::{self, Effect, Judged, REASONS, Reading, Skip};
-use super::world::{Bound, Minted, Phase, Status, Step, Touch, Work, World};
+use super::world::{Bound, Minted, Offer, Phase, Status, Step, Touch, Work, World};
 
 /// A confirm token counts so long.
 const TOKEN_MS: i64 = 5 * 60 * 1_000;
@@ -29,6 +29,7 @@ impl World {
             "report_problem" => self.report(number, work, call),
             "resolve_block" => self.resolve_block(number, work, call),
             "finish_workflow" => self.finish(number, work, call),
+            "transfer_workflow" => self.transfer(number, work, call),
             _ => Err("VALIDATION_ERROR"),
         }
     }
@@ -65,6 +66,8 @@ impl World {
             closed: Vec::new(),
             noted: None,
             ended: None,
+            offer: None,
+            handed: None,
             recorded: None,
         });
         Ok("started")
@@ -255,12 +258,49 @@ impl World {
         Ok("finished")
     }
 
+    /// Of the one person there is: what somebody else would do with an offer is refused, and only what was taken away from
+    /// the work can be taken over.
+    fn transfer(&mut self, number: usize, work: usize, call: &Call) -> Done {
+        let w = self.at(work)?;
+        if w.phase == Phase::Completed {
+            return Err("INVALID_TRANSITION");
+        }
+        let touch = self.touch(number, call);
+        let offer = match (call.text("action").unwrap_or_default(), w.offer) {
+            ("offer", _) => match call.text("to") {
+                None => Some(Offer::ToAnybody),
+                Some("user:colleague") => Some(Offer::ToSomebody),
+                Some(_) => return Err("VALIDATION_ERROR"),
+            },
+            ("withdraw", Some(_)) => None,
+            ("accept" | "decline", Some(Offer::ToSomebody))
+            | ("decline", Some(Offer::ToAnybody)) => return Err("NOT_ALLOWED"),
+            ("take_over", _) if !self.holds(work) => {
+                reason(call, true)?;
+                let assets = [w.unit.clone(), w.probe.clone()];
+                let others = |id: &String| self.holders.get(id).copied().flatten() != Some(work);
+                let held = |id: &String| self.holders.get(id).copied().flatten().is_some();
+                if assets.iter().any(|id| others(id) && held(id)) {
+                    return Err("ASSET_LOCKED");
+                }
+                self.holders.extend(assets.map(|id| (id, Some(work))));
+                None
+            }
+            _ => return Err("INVALID_TRANSITION"),
+        };
+        self.event(work, |w, revision| {
+            w.offer = offer;
+            w.handed = Some(Touch { revision, ..touch });
+        });
+        Ok("transferred")
+    }
+
     /// Frees an asset from the command line; false where there is nothing to free.
     pub(super) fn release(&mut self, asset: &str) -> bool {
         let Some(id) = unit(asset).or_else(|| probe(asset)) else { return false };
         let Some(work) = self.holders.get(&id).copied().flatten() else { return false };
         self.holders.insert(id, None);
-        self.event(work, |_, _| {});
+        self.event(work, |w, _| w.handed = None);
         true
     }
 

@@ -72,7 +72,7 @@ impl Player<'_> {
             self.shows(&answer, &work.shown(number)).map_err(&wrong)?;
         }
         self.answers.insert(predicted.number, fresh);
-        self.count(&predicted.answer, &call.tool);
+        self.count(&predicted.answer, call);
         Ok(())
     }
 
@@ -190,12 +190,14 @@ impl Player<'_> {
             if spoken.is_none() {
                 return Err(wrong("it says nothing".to_owned()));
             }
+            // It tells, too, whether somebody has what it lost.
+            let stands = (work.revision, world.hold_of(number));
             match self.seen.get_mut(number) {
-                Some((revision, before)) if *revision == work.revision && *before != answer => {
+                Some((then, before)) if *then == stands && *before != answer => {
                     return Err(wrong(format!("nothing happened to it, and it was {before}")));
                 }
-                Some(seen) => *seen = (work.revision, answer),
-                None => self.seen.push((work.revision, answer)),
+                Some(seen) => *seen = (stands, answer),
+                None => self.seen.push((stands, answer)),
             }
         }
         Ok(())

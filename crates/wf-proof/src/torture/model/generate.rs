@@ -36,7 +36,9 @@ fn operation(world: &World) -> BoxedStrategy<Op> {
     let asked = world.last.iter().any(|p| p.answer == Answer::Fresh("needs_confirmation"));
     // What is seldom done is repeated at once more often, so that its repeats are not rare as well.
     let seldom = world.last.iter().any(|p| match &p.answer {
-        Answer::Fresh(outcome) => ["corrected", "skipped", "noted", "finished"].contains(outcome),
+        Answer::Fresh(outcome) => {
+            ["corrected", "skipped", "noted", "finished", "transferred"].contains(outcome)
+        }
         Answer::Refused(_) | Answer::Again(_) => false,
     });
     let via = || 0..2_u8;
@@ -65,7 +67,7 @@ fn operation(world: &World) -> BoxedStrategy<Op> {
         (1, via().prop_map(|via| Op::Stop { via }).boxed()),
         (1, Just(Op::Second).boxed()),
         (
-            1,
+            2,
             select(vec!["UNIT-1", "unit 02", "P1", "p2", "nothing", "UNIT-9"])
                 .prop_map(|asset| Op::Release { asset: asset.to_owned() })
                 .boxed(),
@@ -159,7 +161,18 @@ fn started(assets: Value, inputs: Value) -> Request {
 
 /// What goes on with work that is open.
 fn forward(world: &World, open: &[usize]) -> BoxedStrategy<Request> {
-    let each = open.iter().filter_map(|n| Some(decorated(next(number(*n), world.works.get(*n)?))));
+    let each = open.iter().filter_map(|n| {
+        let work = world.works.get(*n)?;
+        let ahead = next(number(*n), work);
+        let hand = |actions| transfer(number(*n), actions);
+        Some(decorated(match (world.holds(*n), work.offer) {
+            (false, _) => prop_oneof![ahead, hand(&["take_over"])],
+            (true, Some(_)) => {
+                prop_oneof![2 => ahead, 1 => hand(&["withdraw", "accept", "decline"])]
+            }
+            (true, None) => prop_oneof![9 => ahead, 1 => hand(&["offer"])],
+        }))
+    });
     Union::new(each).boxed()
 }
 
@@ -278,6 +291,21 @@ fn resolve(n: u8) -> BoxedStrategy<Request> {
         .boxed()
 }
 
+fn transfer(n: u8, actions: &[&'static str]) -> BoxedStrategy<Request> {
+    let to = select(vec![None, None, Some("user:colleague"), Some("user:local"), Some("Zoe")]);
+    let reason = prop_oneof![5 => Just(Some("WORN")), 1 => Just(None), 1 => Just(Some("LAZY"))];
+    (select(actions.to_vec()), to, reason)
+        .prop_map(move |(action, to, reason)| {
+            let request = Request::new("transfer_workflow").workflow(n).text("action", action);
+            match action {
+                "offer" => request.maybe("to", to),
+                "take_over" => request.maybe("reason_code", reason),
+                _ => request,
+            }
+        })
+        .boxed()
+}
+
 fn finish(n: u8) -> BoxedStrategy<Request> {
     let result = prop_oneof![5 => Just("passed"), 3 => Just("failed"), 3 => Just("abandoned"), 1 => Just("lost")];
     (result, note(), token())
@@ -301,6 +329,7 @@ fn any_call(world: &World) -> BoxedStrategy<Request> {
             4 => report(n),
             2 => resolve(n),
             2 => finish(n),
+            3 => transfer(n, &["offer", "withdraw", "decline", "accept", "take_over"]),
             2 => step().prop_flat_map(move |step| check(n, step)),
             1 => Just(Request::new("get_status").workflow(n).text("detail", "brief")),
         ]

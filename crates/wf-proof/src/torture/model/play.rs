@@ -14,7 +14,7 @@ use wf_testkit::audit::history::{Attempt, Outcome};
 use super::call::{Arg, Call, Key, Op, Token};
 use super::flaw::Flaw;
 use super::tally::Tally;
-use super::world::{Answer, Predicted, World};
+use super::world::{Answer, Hold, Predicted, World};
 use super::write;
 use crate::fault::Fault;
 use crate::harness::client::Client;
@@ -61,8 +61,8 @@ pub(super) struct Player<'t> {
     pub(super) next_keys: BTreeMap<(usize, u64), String>,
     /// Texts of answers by the number of their call.
     pub(super) answers: BTreeMap<usize, String>,
-    /// What `get_status` said last of each workflow, and at which revision.
-    pub(super) seen: Vec<(u64, Value)>,
+    /// What `get_status` said last of each workflow, at which revision, and who had its assets.
+    pub(super) seen: Vec<((u64, Hold), Value)>,
 }
 
 impl<'t> Player<'t> {
@@ -376,8 +376,12 @@ impl<'t> Player<'t> {
         }
     }
 
-    pub(super) fn count(&mut self, answer: &Answer, tool: &str) {
+    pub(super) fn count(&mut self, answer: &Answer, call: &Call) {
+        let tool = &call.tool;
         let class = match answer {
+            Answer::Fresh("transferred") => {
+                format!("ok transferred {}", call.text("action").unwrap_or_default())
+            }
             Answer::Fresh(outcome) => format!("ok {outcome}"),
             Answer::Refused(code) => format!("error {code}"),
             Answer::Again(_) => format!("duplicate {tool}"),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::call::{Arg, Call, Key};
 use super::rules::{self, Judged};
-use super::world::{Answer, Row, Touch, Work, World};
+use super::world::{Answer, Offer, Row, Touch, Work, World};
 
 /// The answer, the workflow that it must show, and `candidates_total`.
 type Prediction = (Answer, Option<usize>, Option<usize>);
@@ -106,7 +106,12 @@ impl World {
         let total = match (call.text("scope"), call.text("query")) {
             (Some("mine"), _) => self.open().count(),
             (Some("blocked"), _) => self.works.iter().filter(|w| !w.blocks.is_empty()).count(),
-            (Some("available"), _) => PROCEDURES,
+            (Some("available"), _) => {
+                let offered = |n: &usize| {
+                    self.works.get(*n).is_some_and(|w| w.offer == Some(Offer::ToAnybody))
+                };
+                self.open().filter(offered).count() + PROCEDURES
+            }
             (_, None) => self.open().count() + PROCEDURES,
             // "bench 0002": the procedure itself has no number.
             (_, Some(_)) => {
@@ -154,6 +159,7 @@ fn repeated<'w>(work: &'w Work, call: &Call) -> Option<&'w Touch> {
             open.or_else(closed).filter(same)
         }
         "finish_workflow" => work.ended.as_ref().filter(same),
+        "transfer_workflow" => work.handed.as_ref().filter(same),
         "report_problem" if call.text("severity") == Some("note") => {
             work.noted.as_ref().filter(|touch| touch.payload == call.payload())
         }
@@ -197,6 +203,9 @@ fn arguments(tool: &str) -> &'static [(&'static str, bool)] {
             &[("workflow_id", true), ("summary", true), ("severity", false), ("step_id", false)]
         }
         "finish_workflow" => &[("workflow_id", true), ("result", true), ("note", false)],
+        "transfer_workflow" => {
+            &[("workflow_id", true), ("action", true), ("to", false), ("reason_code", false)]
+        }
         "resolve_block" => {
             &[("workflow_id", true), ("block_id", true), ("decision", true), ("comment", true)]
         }

@@ -158,6 +158,7 @@ fn changed(mut call: Call, change: Change) -> Call {
             put("note", json!("something else"));
         }
         (Change::Value, "submit_step" | "correct_step") => put("value", json!("17.5")),
+        (Change::Value, "transfer_workflow") => put("action", json!("withdraw")),
         (Change::Value, "resolve_block") => put("decision", json!("abort")),
         (Change::Value, "finish_workflow") => put("result", json!("failed")),
         (Change::Value, "report_problem") => put("severity", json!("note")),

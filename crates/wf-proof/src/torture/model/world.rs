@@ -10,6 +10,9 @@ use super::rules::{REQUIRED, Reading, STEPS};
 /// The bench's own time: milliseconds by which the clock was moved. Real time within a case counts as none.
 pub(super) type Moved = i64;
 
+/// Of unit and probe: whether the work itself has it, where anybody does.
+pub(super) type Hold = [Option<bool>; 2];
+
 /// Everything.
 #[derive(Debug, Clone, Default)]
 pub(super) struct World {
@@ -127,6 +130,10 @@ pub(super) struct Work {
     pub(super) closed: Vec<(usize, Touch)>,
     pub(super) noted: Option<Touch>,
     pub(super) ended: Option<Touch>,
+    /// It is on offer.
+    pub(super) offer: Option<Offer>,
+    /// Who caused the newest event on whose work it is; none when an operator did.
+    pub(super) handed: Option<Touch>,
     pub(super) recorded: Option<&'static str>,
 }
 
@@ -158,6 +165,13 @@ pub(super) enum Status {
     Reopened,
     /// A value that it depends on was corrected.
     Recheck,
+}
+
+/// To whom work is offered. There is one person in a case, who owns all work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offer {
+    ToAnybody,
+    ToSomebody,
 }
 
 /// A block.
@@ -251,6 +265,15 @@ impl World {
             [&work.unit, &work.probe]
                 .into_iter()
                 .all(|asset| self.holders.get(asset).copied().flatten() == Some(number))
+        })
+    }
+
+    /// Who has its assets: itself, another, or nobody.
+    pub(super) fn hold_of(&self, number: usize) -> Hold {
+        let Some(work) = self.works.get(number) else { return [None; 2] };
+        [&work.unit, &work.probe].map(|asset| {
+            let holder = self.holders.get(asset).copied().flatten();
+            holder.map(|holder| holder == number)
         })
     }
 
