@@ -33,6 +33,7 @@ fn every_help_is_as_reviewed() {
         "outbox purge",
         "token",
         "token issue",
+        "copy",
         "migrate",
         "backup",
         "restore",
