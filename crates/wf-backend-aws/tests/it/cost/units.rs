@@ -165,10 +165,8 @@ mod tests {
     use crate::wire::Sent;
 
     fn item(value: Value) -> Item {
-        match value {
-            Value::Object(item) => item,
-            other => unreachable!("{other}"),
-        }
+        let Value::Object(item) = value else { unreachable!("no item: {value}") };
+        item
     }
 
     fn of_bytes(bytes: usize) -> Item {
