@@ -17,11 +17,6 @@ use crate::server::Server;
 /// How long a copy may take, at the size that is asked for.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
-fn workflows() -> usize {
-    let asked = std::env::var("WF_COPY_WORKFLOWS").ok();
-    asked.map_or(60, |asked| asked.parse().expect("WF_COPY_WORKFLOWS is a number"))
-}
-
 /// A store in `from.db` with open, blocked and finished work.
 fn filled(workflows: usize) -> TempDir {
     let folder = TempDir::new().unwrap();
@@ -156,6 +151,11 @@ mod aws {
 
     use super::*;
 
+    fn workflows() -> usize {
+        let asked = std::env::var("WF_COPY_WORKFLOWS").ok();
+        asked.map_or(60, |asked| asked.parse().expect("WF_COPY_WORKFLOWS is a number"))
+    }
+
     fn endpoint() -> String {
         std::env::var("WF_AWS_ENDPOINT").expect("WF_AWS_ENDPOINT: run with `cargo xtask aws`")
     }
@@ -227,7 +227,6 @@ mod aws {
         assert_eq!(back["evidence"], there["evidence"], "identical evidence");
         assert_eq!(back["records"], there["records"]);
         run(folder, &["workflow", "verify", "--config", "to.toml"]).exits(0);
-        println!("{count} workflows: {}", there["records"]);
     }
 
     /// The fence of the lock on an asset.
