@@ -1,6 +1,6 @@
-//! Model-based test over HTTP: random cases of calls, repeats, crashes, restarts, a second server, a moving clock and hand-overs, an
-//! operator's commands against real server processes, each answer held against a model that was written by hand from the
-//! design (domain.md, idempotency.md, mcp.md) and shares no code with the product.
+//! Model-based test over HTTP: random cases of calls, repeats, hand-overs, crashes, restarts, a second server, a moving
+//! clock and an operator's commands against real server processes, each answer held against a model that was written by
+//! hand from the design (domain.md, idempotency.md, mcp.md) and shares no code with the product.
 //!
 //! Reading order: `call` (what is asked), `rules` (the procedure `bench-round.yaml` by hand), `world` (the state),
 //! `step`, `predict`, `command` and `event` (what must be answered, and what then is), `generate` (which cases), `play` and `compare` (the servers),
