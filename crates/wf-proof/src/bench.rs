@@ -9,6 +9,7 @@
 //! [`machine`] describes where, [`plot`] and [`report`] write.
 
 pub mod auth;
+mod backlogs;
 pub mod child;
 pub mod contenders;
 pub mod deadlines;

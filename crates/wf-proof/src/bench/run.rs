@@ -6,14 +6,13 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use super::auth;
+use super::backlogs::{DeadlinesArguments, OutboxArguments, one_deadlines, one_outbox};
 use super::contenders::{Contenders, serve, temporary};
-use super::deadlines;
 use super::echo;
 use super::figures::{self, Asked};
 use super::fill;
 use super::foreign;
 use super::load::{self, Measured, Plan};
-use super::outbox;
 use super::report;
 use super::samples::Quantiles;
 use super::slow;
@@ -106,50 +105,6 @@ struct AuthArguments {
     rounds: usize,
     /// How many of 100 parts of a step's processor time a recognised token may add
     #[arg(long, value_name = "PARTS", default_value_t = 15.0)]
-    most: f64,
-}
-
-#[derive(Debug, Args)]
-struct OutboxArguments {
-    /// The built server
-    #[arg(long, value_name = "FILE")]
-    server: PathBuf,
-    /// Messages that wait
-    #[arg(long, value_name = "NUMBER", default_value_t = 100_000)]
-    messages: u64,
-    /// Folder for the filled databases, which stay there for the next run
-    #[arg(long, value_name = "FOLDER")]
-    databases: PathBuf,
-    /// How long each load is measured
-    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
-    seconds: f64,
-    /// How often, without and with messages
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
-    /// How many times as long half of the steps may take beside them
-    #[arg(long, value_name = "TIMES", default_value_t = 1.2)]
-    most: f64,
-}
-
-#[derive(Debug, Args)]
-struct DeadlinesArguments {
-    /// The built server
-    #[arg(long, value_name = "FILE")]
-    server: PathBuf,
-    /// Deadlines that are due, one of each open workflow
-    #[arg(long, value_name = "NUMBER", default_value_t = 100_000)]
-    deadlines: u64,
-    /// Folder for the filled databases, which stay there for the next run
-    #[arg(long, value_name = "FOLDER")]
-    databases: PathBuf,
-    /// How long each load is measured
-    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
-    seconds: f64,
-    /// How often, without and with deadlines
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
-    /// How many times as long half of the steps may take beside them
-    #[arg(long, value_name = "TIMES", default_value_t = 1.2)]
     most: f64,
 }
 
@@ -295,39 +250,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Fault> {
     }
 }
 
-fn one_outbox(asked: &OutboxArguments) -> Result<(), Fault> {
-    outbox::prepare(&asked.databases, asked.messages)?;
-    let measured = outbox::Asked {
-        server: &asked.server,
-        messages: asked.messages,
-        time: duration(asked.seconds)?,
-        rounds: asked.rounds,
-        most: asked.most,
-    };
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Fault::io("starting the runtime"))?
-        .block_on(outbox::measure(&measured, &asked.databases))
-}
-
-fn one_deadlines(asked: &DeadlinesArguments) -> Result<(), Fault> {
-    deadlines::prepare(&asked.databases, asked.deadlines)?;
-    let measured = deadlines::Asked {
-        server: &asked.server,
-        deadlines: asked.deadlines,
-        time: duration(asked.seconds)?,
-        rounds: asked.rounds,
-        most: asked.most,
-    };
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Fault::io("starting the runtime"))?
-        .block_on(deadlines::measure(&measured, &asked.databases))
-        .map(|_| ())
-}
-
 async fn one_load(asked: &LoadArguments) -> Result<(), Fault> {
     let folder = temporary(None)?;
     let server = serve(&asked.server, folder.path(), asked.database.as_deref())?;
@@ -401,7 +323,7 @@ async fn all_figures(asked: &FiguresArguments) -> Result<(), Fault> {
     Ok(())
 }
 
-fn duration(seconds: f64) -> Result<Duration, Fault> {
+pub(super) fn duration(seconds: f64) -> Result<Duration, Fault> {
     Duration::try_from_secs_f64(seconds)
         .map_err(|error| Fault::Run(format!("{seconds} seconds: {error}")))
 }

@@ -3,7 +3,7 @@
 //! hand from the design (domain.md, idempotency.md, mcp.md) and shares no code with the product.
 //!
 //! Reading order: `call` (what is asked), `rules` (the procedure `bench-round.yaml` by hand), `world` (the state),
-//! `step`, `predict`, `command` and `event` (what must be answered, and what then is), `generate` (which cases), `play` and `compare` (the servers),
+//! `step`, `predict`, `command`, `ownership` and `event` (what must be answered, and what then is), `generate` (which cases), `play` and `compare` (the servers),
 //! `smaller` (what is left of a case that fails), `flaw` (the negative control), `tally` (what was reached).
 //!
 //! A case that fails is made smaller until nothing can be taken away, and printed as JSON: one line for
@@ -15,6 +15,7 @@ mod compare;
 mod event;
 mod flaw;
 mod generate;
+mod ownership;
 mod play;
 mod predict;
 mod rules;

@@ -1,12 +1,13 @@
 //! What each command does to a workflow, by domain.md. Where that page leaves the order of two guards open, it is:
-//! state, target, allowed, reason, asset, value. The events are in `event`.
+//! state, target, allowed, reason, asset, value. The events are in `event`, whose work it is in
+//! `ownership`.
 
 use serde_json::Value;
 
 use super::call::{Arg, Call, Token};
 use super::predict::{probe, unit};
 use super::rules::{self, Effect, Judged, REASONS, Reading, Skip};
-use super::world::{Bound, Minted, Offer, Phase, Status, Step, Touch, Work, World};
+use super::world::{Bound, Minted, Phase, Status, Step, Touch, Work, World};
 
 /// A confirm token counts so long.
 const TOKEN_MS: i64 = 5 * 60 * 1_000;
@@ -14,7 +15,7 @@ const TOKEN_MS: i64 = 5 * 60 * 1_000;
 const BLOCKS_MAX: usize = 16;
 
 /// An outcome, or the code of a refusal.
-type Done = Result<&'static str, &'static str>;
+pub(super) type Done = Result<&'static str, &'static str>;
 
 impl World {
     pub(super) fn command(&mut self, number: usize, call: &Call) -> Done {
@@ -258,57 +259,11 @@ impl World {
         Ok("finished")
     }
 
-    /// Of the one person there is: what somebody else would do with an offer is refused, and only what was taken away from
-    /// the work can be taken over.
-    fn transfer(&mut self, number: usize, work: usize, call: &Call) -> Done {
-        let w = self.at(work)?;
-        if w.phase == Phase::Completed {
-            return Err("INVALID_TRANSITION");
-        }
-        let touch = self.touch(number, call);
-        let offer = match (call.text("action").unwrap_or_default(), w.offer) {
-            ("offer", _) => match call.text("to") {
-                None => Some(Offer::ToAnybody),
-                Some("user:colleague") => Some(Offer::ToSomebody),
-                Some(_) => return Err("VALIDATION_ERROR"),
-            },
-            ("withdraw", Some(_)) => None,
-            ("accept" | "decline", Some(Offer::ToSomebody))
-            | ("decline", Some(Offer::ToAnybody)) => return Err("NOT_ALLOWED"),
-            ("take_over", _) if !self.holds(work) => {
-                reason(call, true)?;
-                let assets = [w.unit.clone(), w.probe.clone()];
-                let others = |id: &String| self.holders.get(id).copied().flatten() != Some(work);
-                let held = |id: &String| self.holders.get(id).copied().flatten().is_some();
-                if assets.iter().any(|id| others(id) && held(id)) {
-                    return Err("ASSET_LOCKED");
-                }
-                self.holders.extend(assets.map(|id| (id, Some(work))));
-                None
-            }
-            _ => return Err("INVALID_TRANSITION"),
-        };
-        self.event(work, |w, revision| {
-            w.offer = offer;
-            w.handed = Some(Touch { revision, ..touch });
-        });
-        Ok("transferred")
-    }
-
-    /// Frees an asset from the command line; false where there is nothing to free.
-    pub(super) fn release(&mut self, asset: &str) -> bool {
-        let Some(id) = unit(asset).or_else(|| probe(asset)) else { return false };
-        let Some(work) = self.holders.get(&id).copied().flatten() else { return false };
-        self.holders.insert(id, None);
-        self.event(work, |w, _| w.handed = None);
-        true
-    }
-
-    fn at(&self, work: usize) -> Result<&Work, &'static str> {
+    pub(super) fn at(&self, work: usize) -> Result<&Work, &'static str> {
         self.works.get(work).ok_or("WORKFLOW_NOT_FOUND")
     }
 
-    fn touch(&self, number: usize, call: &Call) -> Touch {
+    pub(super) fn touch(&self, number: usize, call: &Call) -> Touch {
         Touch { natural: call.natural(), payload: call.payload(), answer: number, revision: 0 }
     }
 
@@ -400,7 +355,7 @@ fn open_step(work: &Work, call: &Call) -> Result<&'static str, &'static str> {
     }
 }
 
-fn reason(call: &Call, needed: bool) -> Result<(), &'static str> {
+pub(super) fn reason(call: &Call, needed: bool) -> Result<(), &'static str> {
     match call.text("reason_code") {
         Some(code) if REASONS.contains(&code) => Ok(()),
         Some(_) => Err("VALIDATION_ERROR"),
