@@ -13,6 +13,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Map, Value, json};
 use tokio::net::TcpStream;
 
+use crate::config::auth::is_private_on_the_way;
 use crate::exit::Failure;
 
 /// The revision that is spoken.
@@ -56,11 +57,15 @@ impl Endpoint {
     /// Sends this bearer token with every call (RFC 6750 section 2.1).
     ///
     /// # Errors
-    /// When it is none.
+    /// When it is none, or others could read it on the way (RFC 6750 section 5.3).
     pub(crate) fn with_token(mut self, token: &str) -> Result<Self, Failure> {
         let wrong = || Failure::usage("the token is none: it has characters that no token has");
         if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(wrong());
+        }
+        if !is_private_on_the_way(&self.url.to_string()) {
+            return Err(Failure::usage("a token is not sent over plain http to another machine")
+                .help("call the server on its own machine, or through a tunnel to it"));
         }
         let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| wrong())?;
         value.set_sensitive(true);
@@ -222,6 +227,16 @@ mod tests {
         for bad in ["", "a b", "a\nb", "é"] {
             let endpoint = Endpoint::parse("http://[::1]:9/mcp").unwrap();
             assert_eq!(endpoint.with_token(bad).unwrap_err().exit(), Exit::Usage, "{bad:?}");
+        }
+        for (url, sent) in [
+            ("http://localhost:9/mcp", true),
+            ("http://127.0.0.1/mcp", true),
+            ("http://wf.example.com/mcp", false),
+            ("http://10.0.0.1:8080/mcp", false),
+            ("http://127.0.0.1.example.com/mcp", false),
+        ] {
+            let bearing = Endpoint::parse(url).unwrap().with_token("abc.def");
+            assert_eq!(bearing.is_ok(), sent, "{url}");
         }
     }
 
