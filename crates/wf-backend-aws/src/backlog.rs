@@ -113,7 +113,7 @@ pub(crate) async fn purge(link: &Link, purge: &OutboxPurge) -> Result<u64, Fail>
             let is = outbox::state(&item).is_ok_and(|is| is == state);
             let at = item.opt_number::<i64>(when).ok().flatten();
             if is && at.is_some_and(|at| at <= until) {
-                purged += u64::from(purge.dry_run || link.delete(key, &old).await?.is_gone());
+                purged += u64::from(purge.count_only || link.delete(key, &old).await?.is_gone());
             }
         }
         range.start = next;

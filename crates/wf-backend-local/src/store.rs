@@ -328,7 +328,7 @@ impl StorageBackendPort for LocalStore {
     }
 
     async fn purge_outbox(&self, purge: &OutboxPurge) -> Result<u64, SettleError> {
-        if purge.dry_run {
+        if purge.count_only {
             let counted = outbox::purgeable(&self.inner.readers, purge).await;
             return counted.map_err(|error| SettleError::Unavailable { source: Box::new(error) });
         }

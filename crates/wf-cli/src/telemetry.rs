@@ -121,6 +121,27 @@ fn describe() {
         "Write capacity units that this process consumed"
     );
     metrics::describe_counter!(
+        "checkpoint_background_panics_total",
+        "Background work that a bug ended and that was begun again, by work"
+    );
+    metrics::describe_counter!("checkpoint_deadlines_fired_total", "Deadlines that passed");
+    metrics::describe_counter!(
+        "checkpoint_deadlines_kept_total",
+        "Firings of deadlines that failed and are tried again"
+    );
+    metrics::describe_counter!(
+        "checkpoint_deadline_failures_total",
+        "Looks for deadlines that the store refused"
+    );
+    metrics::describe_histogram!(
+        "checkpoint_deadline_lateness_seconds",
+        "Time from a deadline to its firing, the latest of each round, in seconds"
+    );
+    describe_messages();
+}
+
+fn describe_messages() {
+    metrics::describe_counter!(
         "checkpoint_notifications_delivered_total",
         "Messages delivered, by sink"
     );
@@ -147,23 +168,6 @@ fn describe() {
     metrics::describe_gauge!(
         "checkpoint_notifications_oldest_pending_seconds",
         "Age of the oldest message to be delivered, in seconds; 0 when none is"
-    );
-    metrics::describe_counter!(
-        "checkpoint_background_panics_total",
-        "Background work that a bug ended and that was begun again, by work"
-    );
-    metrics::describe_counter!("checkpoint_deadlines_fired_total", "Deadlines that passed");
-    metrics::describe_counter!(
-        "checkpoint_deadlines_kept_total",
-        "Firings of deadlines that failed and are tried again"
-    );
-    metrics::describe_counter!(
-        "checkpoint_deadline_failures_total",
-        "Looks for deadlines that the store refused"
-    );
-    metrics::describe_histogram!(
-        "checkpoint_deadline_lateness_seconds",
-        "Time from a deadline to its firing, the latest of each round, in seconds"
     );
     metrics::describe_counter!(
         "checkpoint_dispatch_failures_total",

@@ -208,7 +208,7 @@ async fn a_damaged_message_hides_no_other_of_a_list_and_goes_with_a_purge() {
     let backlog = store.outbox_backlog(100).await.unwrap();
     assert_eq!((backlog.pending, backlog.dead), (u64::try_from(whole.len() - 1).unwrap(), 1));
     let purge =
-        OutboxPurge { which: Finished::Dead, until: at(10_000_000), limit: 100, dry_run: false };
+        OutboxPurge { which: Finished::Dead, until: at(10_000_000), limit: 100, count_only: false };
     assert_eq!(store.purge_outbox(&purge).await.unwrap(), 1);
     let left = store.list_outbox(&all).await.unwrap();
     assert_eq!((left.items.as_slice(), left.damaged.len()), (&whole[1..], 0));

@@ -186,7 +186,7 @@ pub struct OutboxPurge {
     /// At most this many.
     pub limit: u32,
     /// Only count them.
-    pub dry_run: bool,
+    pub count_only: bool,
 }
 
 /// How much of the outbox is not delivered.

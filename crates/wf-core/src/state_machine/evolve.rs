@@ -150,17 +150,11 @@ fn apply(mut w: Workflow, event: &Event) -> Workflow {
         EventBody::WorkflowCompleted { result, .. } => complete(&mut w, event, result),
         EventBody::DeadlinePassed { deadline_id, block_id, .. } => {
             let due = w.deadlines.remove(deadline_id).map(|deadline| deadline.fire_at);
-            if let Some(block) = w.blocks.iter_mut().find(|b| Some(&b.id) == block_id.as_ref()) {
+            if let Some(block) = block_mut(&mut w, block_id.as_ref()) {
                 block.unanswered_since = due;
             }
         }
-        EventBody::Escalated { block_id, to, .. } => {
-            if let Some(block) = w.blocks.iter_mut().find(|b| Some(&b.id) == block_id.as_ref()) {
-                block.escalated_to = Some(to.clone());
-                block.escalated_at = Some(event.at);
-                block.unanswered_since = None;
-            }
-        }
+        EventBody::Escalated { block_id, to, .. } => escalate(&mut w, event, block_id.as_ref(), to),
     }
     // The last event completes: nothing is due any more.
     if w.phase.is_open() {
@@ -178,8 +172,21 @@ fn recheck(w: &mut Workflow, event: &Event, step_id: &StepId) {
     }
 }
 
+fn block_mut<'w>(w: &'w mut Workflow, id: Option<&BlockId>) -> Option<&'w mut Block> {
+    w.blocks.iter_mut().find(|block| Some(&block.id) == id)
+}
+
+/// Somebody was told, and has all the time that is theirs.
+fn escalate(w: &mut Workflow, event: &Event, block_id: Option<&BlockId>, to: &str) {
+    if let Some(block) = block_mut(w, block_id) {
+        block.escalated_to = Some(to.to_owned());
+        block.escalated_at = Some(event.at);
+        block.unanswered_since = None;
+    }
+}
+
 fn acknowledge(w: &mut Workflow, event: &Event, block_id: &BlockId, by: &Person) {
-    if let Some(block) = w.blocks.iter_mut().find(|b| &b.id == block_id) {
+    if let Some(block) = block_mut(w, Some(block_id)) {
         block.acknowledged_by = Some(by.clone());
         block.acknowledged_at = Some(event.at);
         block.unanswered_since = None;

@@ -38,7 +38,7 @@ async fn six(store: &Store) -> Result<Vec<String>, Violation> {
 }
 
 fn purge(which: Finished, ms: i64) -> OutboxPurge {
-    OutboxPurge { which, until: at(ms), limit: MANY, dry_run: false }
+    OutboxPurge { which, until: at(ms), limit: MANY, count_only: false }
 }
 
 async fn left(store: &Store) -> Result<Vec<String>, Violation> {
@@ -60,7 +60,7 @@ pub async fn port_purge_deletes_what_is_old(fixture: &dyn ContractFixture) -> Ve
     for which in [Finished::Delivered, Finished::Dead] {
         check_eq!(store.purge_outbox(&purge(which, 69_999)).await?, 0, "{which:?}: none is so old");
         for (limit, count) in [(MANY, 2), (1, 1)] {
-            let asked = OutboxPurge { dry_run: true, limit, ..purge(which, 80_000) };
+            let asked = OutboxPurge { count_only: true, limit, ..purge(which, 80_000) };
             check_eq!(store.purge_outbox(&asked).await?, count, "{which:?}: counted to {limit}");
         }
     }

@@ -123,7 +123,7 @@ impl State {
         };
         let old = self.outbox.iter().filter(|(_, queued)| goes(queued)).map(|(id, _)| id.clone());
         let old: Vec<String> = old.take(rows(purge.limit)).collect();
-        if !purge.dry_run {
+        if !purge.count_only {
             self.outbox.retain(|id, _| !old.contains(id));
         }
         u64::try_from(old.len()).unwrap_or(u64::MAX)

@@ -151,9 +151,9 @@ impl MutantStore {
             purge.limit = u32::MAX;
         }
         if self.is(Mutation::PurgeCountDeletes) {
-            purge.dry_run = false;
+            purge.count_only = false;
         }
-        if self.is(Mutation::PurgeTakesPending) && !purge.dry_run {
+        if self.is(Mutation::PurgeTakesPending) && !purge.count_only {
             let mut state = self.model().lock();
             state.outbox.retain(|_, queued| queued.row.status.state != OutboxState::Pending);
         }

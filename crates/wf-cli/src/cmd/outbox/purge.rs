@@ -52,7 +52,7 @@ pub(super) async fn purge(
     let age = args.older_than.unwrap_or(retention);
     let age_ms = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
     let until = Timestamp::from_ms(SystemClock.now().as_ms().saturating_sub(age_ms));
-    let purge = |which| OutboxPurge { which, until, limit: AT_ONCE, dry_run: args.dry_run };
+    let purge = |which| OutboxPurge { which, until, limit: AT_ONCE, count_only: args.dry_run };
     let delivered = all(store, purge(Finished::Delivered)).await?;
     let dead = if args.dead { all(store, purge(Finished::Dead)).await? } else { 0 };
     let by = Principal::operator(TenantId::default_tenant(), &ambient::os_user()).actor.to_string();
@@ -75,7 +75,7 @@ pub(super) async fn purge(
 
 /// Goes on until nothing is left, or counts all at once.
 async fn all(store: &dyn StorageBackendPort, mut purge: OutboxPurge) -> Result<u64, Failure> {
-    if purge.dry_run {
+    if purge.count_only {
         purge.limit = u32::MAX;
         return Ok(store.purge_outbox(&purge).await?);
     }
