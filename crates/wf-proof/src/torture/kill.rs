@@ -8,7 +8,7 @@
 //! history of its callers fits into memory.
 //!
 //! Files: `how` (how a server is killed next), `hurry` (the procedure and the people), `database` (one database, its callers
-//! and its kills), `faults` (panics and errors), `creation` (kills while the schema is made), `control` (what must be found), `tally` (what was done).
+//! and its kills), `faults` (panics and errors), `creation` (kills while a schema is made), `control` (what must be found), `tally` (what was done).
 
 mod control;
 mod creation;

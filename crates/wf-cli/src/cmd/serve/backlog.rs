@@ -21,7 +21,11 @@ pub(super) async fn watch(engine: Arc<Engine>, stop: watch::Receiver<bool>) {
     let end = stopped(stop);
     tokio::pin!(end);
     loop {
-        match engine.store().outbox_backlog(COUNT_MAX).await {
+        let counted = tokio::select! {
+            () = &mut end => break,
+            counted = engine.store().outbox_backlog(COUNT_MAX) => counted,
+        };
+        match counted {
             Ok(backlog) => tell(&backlog),
             // What was counted last stays; the dispatcher says loudly enough that the store does not answer.
             Err(error) => tracing::debug!(%error, "the outbox cannot be counted now"),

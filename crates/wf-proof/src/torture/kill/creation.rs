@@ -1,4 +1,5 @@
-//! Kills, a panic and an error while the schema of a new database is made: the next start completes it.
+//! Kills, a panic and an error while a schema is made, in a new database and in one of the schema before with a history:
+//! the next start completes it, and nothing is lost.
 
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -8,10 +9,27 @@ use rand::{RngExt as _, SeedableRng as _};
 
 use crate::fault::Fault;
 use crate::harness::server::{PATIENCE, Server};
+use crate::harness::workload::Workload;
 use crate::torture::{Report, Setting, Size};
 
 use super::database::{Database, tail};
 use super::tally::Tally;
+
+/// Ways in which the migration is made to fail.
+const ACTIONS: [&str; 3] = ["return(abort)", "panic", "return"];
+/// When servers that are killed from outside die: most start within this.
+const START: Duration = Duration::from_millis(80);
+/// Calls that the older database has behind it.
+const CALLS: u64 = 100;
+/// How long they may take.
+const CALLS_WITHIN: Duration = Duration::from_secs(20);
+
+/// Makes a database of the newest schema one of the schema before.
+const BACK: &str = "DROP TABLE people; PRAGMA user_version = 1;";
+/// Whether a database is of the newest schema.
+const NEWEST: &str = "PRAGMA user_version";
+/// The newest schema.
+const VERSION: i64 = 2;
 
 /// Appends what was done and found to the report.
 pub(super) fn run(setting: &Setting, report: &mut Report) -> Result<(), Fault> {
@@ -19,31 +37,62 @@ pub(super) fn run(setting: &Setting, report: &mut Report) -> Result<(), Fault> {
         Size::Short => 8,
         Size::Soak => 200,
     };
-    for action in ["return(abort)", "panic", "return"] {
-        rigged(setting, action, report)?;
-    }
     let mut random = StdRng::seed_from_u64(setting.seed);
-    for _ in 0..kills {
-        let database = Database::new(setting, "creation")?;
-        let (mut child, _) = Server::spawn(&database.launch)?;
-        std::thread::sleep(Duration::from_micros(random.random_range(0..80_000)));
-        child.kill().map_err(Fault::io("killing the server"))?;
-        child.wait().map_err(Fault::io("waiting for the server"))?;
-        completes(database, report)?;
+    let mut older = with_history(setting)?;
+    for action in ACTIONS {
+        let mut fresh = Database::new(setting, "creation")?;
+        fails(&mut fresh, action)?;
+        report.found.extend(fresh.close()?);
+        go_back(&older)?;
+        fails(&mut older, action)?;
     }
+    for _ in 0..kills {
+        let mut fresh = Database::new(setting, "creation")?;
+        dies(&mut fresh, &mut random)?;
+        report.found.extend(fresh.close()?);
+        go_back(&older)?;
+        dies(&mut older, &mut random)?;
+    }
+    report.found.extend(older.close()?);
     report.done.push(format!(
-        "{kills} kills, an abort, a panic and an error while a database was created; all were completed"
+        "{kills} kills, an abort, a panic and an error while a database was created, and as many while one with a history was migrated; all were completed"
     ));
-    report.skipped.push(
-        "a migration from an older schema under kills: there is only the first schema yet"
-            .to_owned(),
-    );
     Ok(())
 }
 
+/// A database with a history, which no server has open.
+fn with_history(setting: &Setting) -> Result<Database, Fault> {
+    let mut database = Database::new(setting, "migration")?;
+    let mut tally = Tally::default();
+    let Some(server) = database.serve(&mut tally)? else { return Ok(database) };
+    let workload =
+        Workload::start(&database.plan(setting.seed), &database.gate, &database.recorder)?;
+    let end = Instant::now() + CALLS_WITHIN;
+    while workload.acknowledged() < CALLS && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let acknowledged = workload.acknowledged();
+    workload.finish()?;
+    database.kill(server)?;
+    if acknowledged < CALLS {
+        database.found.push(format!("only {acknowledged} calls before a migration: too few"));
+    }
+    Ok(database)
+}
+
+fn sqlite(database: &Database) -> Result<rusqlite::Connection, Fault> {
+    rusqlite::Connection::open(database.launch.database())
+        .map_err(|error| Fault::Run(format!("opening a database: {error}")))
+}
+
+fn go_back(database: &Database) -> Result<(), Fault> {
+    sqlite(database)?
+        .execute_batch(BACK)
+        .map_err(|error| Fault::Run(format!("making an older database: {error}")))
+}
+
 /// The migration is made to fail once; the server must end by itself, and say so.
-fn rigged(setting: &Setting, action: &str, report: &mut Report) -> Result<(), Fault> {
-    let database = Database::new(setting, "creation")?;
+fn fails(database: &mut Database, action: &str) -> Result<(), Fault> {
     let launch = database.launch.clone().env("FAILPOINTS", format!("migration={action}"));
     let (mut child, output) = Server::spawn(&launch)?;
     let end = Instant::now() + PATIENCE;
@@ -60,23 +109,33 @@ fn rigged(setting: &Setting, action: &str, report: &mut Report) -> Result<(), Fa
     }
     let said = std::fs::read_to_string(&output).unwrap_or_default();
     if status.is_none_or(|status| status.success()) {
-        report
+        database
             .found
             .push(format!("a migration that failed ({action}) ended with {status:?}: {said}"));
     }
     if action == "return" && !said.contains("error: the store cannot be opened") {
-        report.found.push(format!("a migration that failed says: {}", tail(&said)));
+        database.found.push(format!("a migration that failed says: {}", tail(&said)));
     }
-    completes(database, report)
+    completes(database)
+}
+
+/// A server is killed while it makes the schema, a little before or after.
+fn dies(database: &mut Database, random: &mut StdRng) -> Result<(), Fault> {
+    let (mut child, _) = Server::spawn(&database.launch)?;
+    std::thread::sleep(START.mul_f64(random.random_range(0.0..1.0)));
+    child.kill().map_err(Fault::io("killing the server"))?;
+    child.wait().map_err(Fault::io("waiting for the server"))?;
+    completes(database)
 }
 
 /// A plain server completes what was begun, and leaves a database in order.
-fn completes(mut database: Database, report: &mut Report) -> Result<(), Fault> {
+fn completes(database: &mut Database) -> Result<(), Fault> {
     let mut tally = Tally::default();
-    if let Some(server) = database.serve(&mut tally)? {
-        database.kill(server)?;
-        database.audit(&mut tally)?;
+    let Some(server) = database.serve(&mut tally)? else { return Ok(()) };
+    database.kill(server)?;
+    let version = sqlite(database)?.query_row(NEWEST, [], |row| row.get::<_, i64>(0));
+    if !matches!(version, Ok(VERSION)) {
+        database.found.push(format!("after a start the schema is {version:?}, not {VERSION}"));
     }
-    report.found.extend(database.close()?);
-    Ok(())
+    database.audit(&mut tally)
 }
