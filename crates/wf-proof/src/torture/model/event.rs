@@ -34,7 +34,7 @@ impl World {
         let Some(before) = before.filter(|before| before.attempt > 0 && step == "length") else {
             return;
         };
-        let changed = before.reading.is_none_or(|old| old.value != reading.value);
+        let changed = before.reading.is_none_or(|old| !old.means(reading));
         let depth = self.works.get(work).and_then(|w| w.steps.get("depth"));
         if changed && depth.is_some_and(|depth| depth.status == Status::Recorded) {
             self.event(work, |w, revision| {

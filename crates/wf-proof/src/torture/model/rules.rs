@@ -55,7 +55,7 @@ pub(super) fn decision(code: &str, decision: &str) -> Option<Effect> {
 /// A value that may be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// In the step's unit, as it is kept: two readings are the same when this is.
+    /// In the step's unit, as it is kept.
     pub(super) value: String,
     /// A number in thousandths of a millimetre.
     pub(super) number: Option<i64>,
@@ -67,6 +67,13 @@ pub(super) struct Reading {
     pub(super) blocks: Option<&'static str>,
     /// It is read back before it is recorded.
     pub(super) asks: bool,
+}
+
+impl Reading {
+    /// Both say the same: `2 cm` is `20 mm`, however it is written.
+    pub(super) fn means(&self, other: &Self) -> bool {
+        self.value == other.value || (self.number.is_some() && self.number == other.number)
+    }
 }
 
 /// What is to be done with a value.
