@@ -144,20 +144,14 @@ fn what_must_not_be_copied_is_refused() {
 
 #[cfg(feature = "aws")]
 mod aws {
-    use std::io::{Read as _, Write as _};
-    use std::net::TcpStream;
-
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::emulator::{ask, endpoint};
 
     fn workflows() -> usize {
         let asked = std::env::var("WF_COPY_WORKFLOWS").ok();
         asked.map_or(60, |asked| asked.parse().expect("WF_COPY_WORKFLOWS is a number"))
-    }
-
-    fn endpoint() -> String {
-        std::env::var("WF_AWS_ENDPOINT").expect("WF_AWS_ENDPOINT: run with `cargo xtask aws`")
     }
 
     fn write_table(folder: &Path, name: &str, table: &str) {
@@ -166,26 +160,6 @@ mod aws {
             "[backend]\nkind = \"aws\"\n[backend.aws]\ntable = \"{table}\"\nregion = \"us-east-1\"\nendpoint_url = \"{endpoint}\"\n"
         );
         std::fs::write(folder.join(name), text).unwrap();
-    }
-
-    /// One request to the emulator, which looks at no signature.
-    fn ask(operation: &str, body: &Value) -> Option<Value> {
-        let endpoint = endpoint();
-        let host = endpoint.trim_start_matches("http://");
-        let mut stream = TcpStream::connect(host).ok()?;
-        let body = body.to_string();
-        let request = format!(
-            "POST / HTTP/1.1\r\nhost: {host}\r\nx-amz-target: DynamoDB_20120810.{operation}\r\n\
-             content-type: application/x-amz-json-1.0\r\nauthorization: AWS4-HMAC-SHA256 \
-             Credential=emulator/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0\r\n\
-             content-length: {}\r\nconnection: close\r\n\r\n{body}",
-            body.len()
-        );
-        stream.write_all(request.as_bytes()).ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        let (_, body) = answer.split_once("\r\n\r\n")?;
-        serde_json::from_str(body.trim()).ok()
     }
 
     fn key(pk: &str, sk: &str) -> Value {

@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use crate::binary::{Ran, command};
+use crate::emulator::endpoint;
 
 /// The binary with a table of its own; tests share the emulator.
 fn wf(table: &str, arguments: &[&str]) -> Ran {
-    let endpoint = std::env::var("WF_AWS_ENDPOINT").expect("run the tests with `cargo xtask aws`");
     let folder = tempfile::tempdir().unwrap();
     let sets = [
         "backend.kind=aws".to_owned(),
         format!("backend.aws.table={table}-{}", std::process::id()),
-        format!("backend.aws.endpoint_url={endpoint}"),
+        format!("backend.aws.endpoint_url={}", endpoint()),
         "server.listen=127.0.0.1:0".to_owned(),
     ];
     let sets = sets.iter().flat_map(|set| ["--set", set]);

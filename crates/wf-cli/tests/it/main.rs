@@ -7,6 +7,8 @@ mod commands;
 mod copying;
 #[cfg(feature = "aws")]
 mod doctor_aws;
+#[cfg(feature = "aws")]
+mod emulator;
 mod help;
 mod life;
 mod limits;

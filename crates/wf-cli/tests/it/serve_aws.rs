@@ -1,20 +1,14 @@
 //! The server and the commands beside it on a DynamoDB table, on an emulator.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
-
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::binary::run;
+use crate::emulator::{self, endpoint};
 use crate::pump;
 use crate::server::{Server, until};
 
 const CONFIG: [&str; 2] = ["--config", "c.toml"];
-
-fn endpoint() -> String {
-    std::env::var("WF_AWS_ENDPOINT").expect("WF_AWS_ENDPOINT: run with `cargo xtask aws`")
-}
 
 fn name(test: &str) -> String {
     format!("serve-{test}-{}", std::process::id())
@@ -38,24 +32,9 @@ fn with_table(test: &str) -> TempDir {
     folder
 }
 
-/// One request to the emulator, which looks at no signature.
+/// One request to the emulator, which answers.
 fn ask(operation: &str, body: &Value) -> Value {
-    let endpoint = endpoint();
-    let host = endpoint.trim_start_matches("http://");
-    let mut stream = TcpStream::connect(host).unwrap();
-    let body = body.to_string();
-    let request = format!(
-        "POST / HTTP/1.1\r\nhost: {host}\r\nx-amz-target: DynamoDB_20120810.{operation}\r\n\
-         content-type: application/x-amz-json-1.0\r\nauthorization: AWS4-HMAC-SHA256 \
-         Credential=emulator/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0\r\n\
-         content-length: {}\r\nconnection: close\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-    serde_json::from_str(body.trim()).unwrap()
+    emulator::ask(operation, body).expect("an answer")
 }
 
 #[test]

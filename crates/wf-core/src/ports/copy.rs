@@ -189,8 +189,7 @@ impl Record {
     }
 }
 
-/// Our own types, without maps whose keys are no texts: this cannot fail, and if it did the comparison would find it on
-/// both sides.
+/// Our own types, without maps whose keys are no texts: this cannot fail.
 fn json<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
 }

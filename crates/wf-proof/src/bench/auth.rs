@@ -113,13 +113,7 @@ async fn load(
             .env("WF_SERVER_PUBLIC_URL", ORIGIN);
     }
     let server = Server::start(&launch)?;
-    let plan = Plan {
-        address: server.address(),
-        pid: server.id(),
-        callers: asked.callers,
-        time: asked.time,
-        replays: false,
-    };
+    let plan = Plan::of(&server, asked.callers, asked.time);
     let measured = load::steps_by(&plan, &shown).await?;
     server.stop()?;
     Ok(measured)

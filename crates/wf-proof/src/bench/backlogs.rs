@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::run::duration;
+use super::run::{duration, runtime};
 use super::{deadlines, outbox};
 use crate::fault::Fault;
 
@@ -62,11 +62,7 @@ pub(super) fn one_outbox(asked: &OutboxArguments) -> Result<(), Fault> {
         rounds: asked.rounds,
         most: asked.most,
     };
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Fault::io("starting the runtime"))?
-        .block_on(outbox::measure(&measured, &asked.databases))
+    runtime()?.block_on(outbox::measure(&measured, &asked.databases))
 }
 
 /// The same.
@@ -79,10 +75,5 @@ pub(super) fn one_deadlines(asked: &DeadlinesArguments) -> Result<(), Fault> {
         rounds: asked.rounds,
         most: asked.most,
     };
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Fault::io("starting the runtime"))?
-        .block_on(deadlines::measure(&measured, &asked.databases))
-        .map(|_| ())
+    runtime()?.block_on(deadlines::measure(&measured, &asked.databases)).map(|_| ())
 }

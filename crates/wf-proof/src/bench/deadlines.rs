@@ -145,13 +145,7 @@ async fn steps(asked: &Asked<'_>, database: &Path) -> Result<(Measured, Duration
     let place = temporary(None)?;
     let server = Server::start(&launch(asked.server, place.path(), Some(database))?)?;
     let begun = Instant::now();
-    let plan = Plan {
-        address: server.address(),
-        pid: server.id(),
-        callers: 1,
-        time: asked.time,
-        replays: false,
-    };
+    let plan = Plan::of(&server, 1, asked.time);
     let measured = load::steps(&plan).await?;
     server.stop()?;
     Ok((measured, begun.elapsed()))

@@ -143,13 +143,7 @@ impl Growing {
 
     fn plan(&self, large: bool) -> Plan {
         let server = if large { &self.large } else { &self.small };
-        Plan {
-            address: server.address(),
-            pid: server.id(),
-            callers: 1,
-            time: self.time,
-            replays: false,
-        }
+        Plan::of(server, 1, self.time)
     }
 
     /// Corrections and status of the workflow with the long history.

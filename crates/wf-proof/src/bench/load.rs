@@ -19,6 +19,7 @@ use super::tokens::Shown;
 use super::wire::Connection;
 use super::work::{Names, OPEN_MAX, Round, expect, is_duplicate};
 use crate::fault::Fault;
+use crate::harness::server::Server;
 
 /// What to put on a server.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +34,14 @@ pub struct Plan {
     pub time: Duration,
     /// Send all steps of each phase once more, and measure that apart.
     pub replays: bool,
+}
+
+impl Plan {
+    /// Steps alone, on a server of ours.
+    #[must_use]
+    pub fn of(server: &Server, callers: usize, time: Duration) -> Self {
+        Self { address: server.address(), pid: server.id(), callers, time, replays: false }
+    }
 }
 
 /// What a load measured.

@@ -104,13 +104,7 @@ async fn steps(asked: &Asked<'_>, database: &Path, folder: &Path) -> Result<Meas
     let route = folder.join("route.toml");
     started.arguments.extend(["--config".to_owned(), route.display().to_string()]);
     let server = Server::start(&started)?;
-    let plan = Plan {
-        address: server.address(),
-        pid: server.id(),
-        callers: 1,
-        time: asked.time,
-        replays: false,
-    };
+    let plan = Plan::of(&server, 1, asked.time);
     let measured = load::steps(&plan).await?;
     server.stop()?;
     Ok(measured)

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use tokio::runtime::Runtime;
 
 use super::auth;
 use super::backlogs::{DeadlinesArguments, OutboxArguments, one_deadlines, one_outbox};
@@ -217,11 +218,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Fault> {
     if let What::Deadlines(asked) = &arguments.what {
         return one_deadlines(asked);
     }
-    // One thread for all callers: two would take more of the machine from the server, not load it more.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Fault::io("starting the runtime"))?;
+    let runtime = runtime()?;
     match &arguments.what {
         What::Load(asked) => runtime.block_on(one_load(asked)),
         What::Floors(asked) => runtime.block_on(floors(asked)),
@@ -250,6 +247,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Fault> {
     }
 }
 
+/// One thread for all callers: two would take more of the machine from the server, not load it more.
+pub(super) fn runtime() -> Result<Runtime, Fault> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Fault::io("starting the runtime"))
+}
+
 async fn one_load(asked: &LoadArguments) -> Result<(), Fault> {
     let folder = temporary(None)?;
     let server = serve(&asked.server, folder.path(), asked.database.as_deref())?;
@@ -260,11 +265,8 @@ async fn one_load(asked: &LoadArguments) -> Result<(), Fault> {
         std::io::stdin().read_line(&mut line).map_err(Fault::io("waiting for Enter"))?;
     }
     let plan = Plan {
-        address: server.address(),
-        pid: server.id(),
-        callers: asked.callers,
-        time: duration(asked.seconds)?,
         replays: asked.replays,
+        ..Plan::of(&server, asked.callers, duration(asked.seconds)?)
     };
     let measured = load::steps(&plan).await?;
     print(&measured);

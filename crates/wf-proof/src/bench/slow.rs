@@ -50,13 +50,7 @@ const GATHERING: Duration = Duration::from_secs(20);
 pub async fn measure(asked: &Asked<'_>) -> Result<(), Fault> {
     let folder = temporary(None)?;
     let server = serve(asked.server, folder.path(), None)?;
-    let plan = Plan {
-        address: server.address(),
-        pid: server.id(),
-        callers: asked.callers,
-        time: asked.time,
-        replays: false,
-    };
+    let plan = Plan::of(&server, asked.callers, asked.time);
     let (mut alone, mut beside) = (Vec::new(), Vec::new());
     for round in 1..=asked.rounds.max(1) {
         let quiet = load::steps(&plan).await?;
