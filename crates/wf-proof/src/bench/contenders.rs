@@ -156,6 +156,6 @@ pub fn temporary(below: Option<&Path>) -> Result<TempDir, Fault> {
     .map_err(Fault::io("a temporary folder"))
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, Fault> {
+pub(super) fn absolute(path: &Path) -> Result<PathBuf, Fault> {
     std::path::absolute(path).map_err(Fault::io(format!("finding {}", path.display())))
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::OpenFlags;
 use tokio::time::sleep;
 
-use super::contenders::{launch, temporary};
+use super::contenders::{absolute, launch, temporary};
 use super::load::{self, Measured, Plan};
 use super::process::resident;
 use super::run::{megabytes, say};
@@ -101,7 +101,8 @@ pub async fn measure(asked: &Asked<'_>, folder: &Path) -> Result<(), Fault> {
 async fn steps(asked: &Asked<'_>, database: &Path, folder: &Path) -> Result<Measured, Fault> {
     let place = temporary(None)?;
     let mut started = launch(asked.server, place.path(), Some(database))?;
-    let route = folder.join("route.toml");
+    // The server runs in a folder of its own.
+    let route = absolute(&folder.join("route.toml"))?;
     started.arguments.extend(["--config".to_owned(), route.display().to_string()]);
     let server = Server::start(&started)?;
     let plan = Plan::of(&server, 1, asked.time);
