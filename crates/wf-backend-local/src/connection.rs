@@ -3,7 +3,7 @@
 //! The settings are those of SQLite's own advice for a durable write-ahead log; none of them is left to a default.
 //! [`immediate`] is the only way into a transaction, [`rows`] the only place that goes through rows.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{
     Connection, OpenFlags, OptionalExtension as _, Params, Transaction, TransactionBehavior,
@@ -12,7 +12,7 @@ use rusqlite::{
 use crate::codec::decode::{Columns, Read};
 use crate::config::LocalConfig;
 use crate::failpoint;
-use crate::fault::Cause;
+use crate::fault::{Cause, is_busy};
 
 /// The oldest SQLite without the WAL-reset bug (<https://sqlite.org/wal.html#walresetbug>).
 pub(crate) const SQLITE_VERSION_MIN: (u32, u32, u32) = (3, 51, 3);
@@ -34,7 +34,6 @@ PRAGMA mmap_size = 0;";
 /// Write-ahead log, an fsync per commit. On macOS fsync alone does not reach the medium. The checkpointer carries the
 /// log over; `wal_autocheckpoint` is what bounds it while commits leave that no pause.
 const WRITING: &str = "
-PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
 PRAGMA fullfsync = 1;
 PRAGMA wal_autocheckpoint = 4000;
@@ -73,6 +72,7 @@ pub(crate) fn reading(config: &LocalConfig) -> Result<Connection, Cause> {
 /// Opens a connection for writing and makes sure that its commits will be durable.
 pub(crate) fn open_writing(config: &LocalConfig) -> Result<Connection, Cause> {
     let conn = looking(config)?;
+    use_log(&conn, Duration::from_millis(config.busy_timeout_ms))?;
     conn.execute_batch(WRITING)?;
     conn.execute_batch(&format!("PRAGMA journal_size_limit = {}", config.wal_bytes_max))?;
     if failpoint::is_asked(failpoint::OPEN_SYNCHRONOUS) {
@@ -81,6 +81,20 @@ pub(crate) fn open_writing(config: &LocalConfig) -> Result<Connection, Cause> {
     }
     check_durable(&conn)?;
     Ok(conn)
+}
+
+/// Makes the file one with a write-ahead log. While another connection does the same to a new file SQLite answers that it
+/// is busy at once, whatever the time to wait is: both hold a lock that the other must have gone. So it is asked again.
+fn use_log(conn: &Connection, patience: Duration) -> Result<(), Cause> {
+    let begun = Instant::now();
+    loop {
+        match conn.execute_batch("PRAGMA journal_mode = WAL").map_err(Cause::from) {
+            Err(cause) if is_busy(&cause) && begun.elapsed() < patience => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            done => return done,
+        }
+    }
 }
 
 /// Opens a connection that is never used and keeps the log and its index in being: both go with the last connection of

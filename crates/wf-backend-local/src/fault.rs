@@ -123,6 +123,11 @@ pub(crate) fn is_interrupted(cause: &Cause) -> bool {
     primary_code(cause) == Some(9)
 }
 
+/// Another connection holds what this one needs.
+pub(crate) fn is_busy(cause: &Cause) -> bool {
+    kind(cause) == Kind::Busy
+}
+
 fn kind(cause: &Cause) -> Kind {
     if is_unreadable(cause) {
         return Kind::Unreadable;

@@ -1,6 +1,6 @@
 //! The migrations and what marks a file as ours. Applied by `open`; the files themselves are in `migrations/`.
 //!
-//! The schema version is SQLite's `user_version`. A migration and its version are written in one `BEGIN IMMEDIATE`
+//! The schema version is SQLite's `user_version`. Migrations and their version are written in one `BEGIN IMMEDIATE`
 //! transaction, so a killed migration leaves the version before it.
 
 use rusqlite::Connection;
@@ -55,37 +55,38 @@ impl Marks {
     }
 }
 
-/// Reads the marks. The first thing that touches the file, so it finds out whether it is a database at all.
+/// Reads the marks, all as they are at one time: another process may be making the file a store. The first thing that
+/// touches the file, so it finds out whether it is a database at all.
 pub(crate) fn marks(conn: &Connection) -> Result<Marks, Cause> {
-    Ok(Marks {
-        application_id: int(conn, "PRAGMA application_id")?,
-        version: int(conn, "PRAGMA user_version")?,
-        objects: int(conn, "SELECT count(*) FROM sqlite_schema")?,
-    })
+    let tx = conn.unchecked_transaction()?;
+    let marks = Marks {
+        application_id: int(&tx, "PRAGMA application_id")?,
+        version: int(&tx, "PRAGMA user_version")?,
+        objects: int(&tx, "SELECT count(*) FROM sqlite_schema")?,
+    };
+    tx.rollback()?;
+    Ok(marks)
 }
 
-/// Applies those of `migrations` that the file does not have yet, each in its own transaction. Several processes may
-/// do so at once: the version is read again under the write lock.
+/// Applies those of `migrations` that the file does not have yet, all in one transaction: nobody sees a new file that is
+/// half made. Several processes may do so at once: the version is read again under the write lock.
 pub(crate) fn apply(conn: &mut Connection, migrations: &[Migration]) -> Result<(), Cause> {
-    for migration in migrations {
-        let tx = immediate(conn)?;
-        let version = int(&tx, "PRAGMA user_version")?;
-        if u64::try_from(version).is_ok_and(|v| v >= migration.version) {
-            tx.rollback()?;
-            continue;
-        }
+    let tx = immediate(conn)?;
+    let before = int(&tx, "PRAGMA user_version")?;
+    let is_there = |m: &&Migration| u64::try_from(before).is_ok_and(|has| has >= m.version);
+    for migration in migrations.iter().skip_while(is_there) {
         tx.execute_batch(migration.sql)?;
         failpoint::hit(failpoint::MIGRATION)?;
         tx.execute_batch(&format!(
             "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {};",
             migration.version
         ))?;
-        if version == 0 {
-            run(&tx, "INSERT INTO store (one, id) VALUES (1, ?1)", [fresh_id()?])?;
-            add_secret(&tx)?;
-        }
-        tx.commit()?;
     }
+    if before == 0 {
+        run(&tx, "INSERT INTO store (one, id) VALUES (1, ?1)", [fresh_id()?])?;
+        add_secret(&tx)?;
+    }
+    tx.commit()?;
     Ok(())
 }
 

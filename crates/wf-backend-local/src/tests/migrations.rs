@@ -101,12 +101,22 @@ async fn command_does_not_migrate() {
     assert!(error.to_string().contains("migrate it first"), "{error}");
 }
 
-#[tokio::test]
-async fn two_that_create_one_file_make_one_store() {
-    let dir = TempDir::new().unwrap();
-    let (one, two) = tokio::join!(LocalStore::open(config(&dir)), LocalStore::open(config(&dir)));
-    let (one, two) = (one.unwrap().store, two.unwrap().store);
-    assert_eq!(one.identity().await.unwrap(), two.identity().await.unwrap());
-    one.commit(start(1).build()).await.unwrap();
-    assert!(is_there(&two, &start(1).build()).await);
+#[tokio::test(flavor = "multi_thread")]
+async fn several_that_create_one_file_make_one_store() {
+    // Often, because only some of the moments at which they meet make SQLite refuse without waiting.
+    for _ in 0..40 {
+        let dir = TempDir::new().unwrap();
+        let opening: Vec<_> =
+            (0..6).map(|_| tokio::spawn(LocalStore::open(config(&dir)))).collect();
+        let mut stores = Vec::new();
+        for opened in opening {
+            stores.push(opened.await.unwrap().unwrap().store);
+        }
+        let identity = stores[0].identity().await.unwrap();
+        stores[0].commit(start(1).build()).await.unwrap();
+        for store in &stores {
+            assert_eq!(store.identity().await.unwrap(), identity);
+            assert!(is_there(store, &start(1).build()).await);
+        }
+    }
 }
