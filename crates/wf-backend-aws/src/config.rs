@@ -15,6 +15,10 @@ pub struct AwsConfig {
     /// Another endpoint than that of the region: an emulator, or an interface endpoint. An emulator needs no account:
     /// with an endpoint on the loopback interface and no credentials in the environment, made-up ones are sent.
     pub endpoint_url: Option<String>,
+    /// The state machine whose executions give workflows a life in time; without one, the server's own clock does.
+    pub state_machine_arn: Option<String>,
+    /// Another endpoint for Step Functions than that of its region; `endpoint_url` when absent.
+    pub states_endpoint_url: Option<String>,
     /// How long a connection may take to come up, in milliseconds.
     pub connect_timeout_ms: u64,
     /// How long one request may take, in milliseconds.
@@ -37,6 +41,8 @@ impl AwsConfig {
             table: table.into(),
             region: None,
             endpoint_url: None,
+            state_machine_arn: None,
+            states_endpoint_url: None,
             connect_timeout_ms: 1_000,
             attempt_timeout_ms: 2_000,
             patience_ms: 5_000,
@@ -64,6 +70,8 @@ impl fmt::Debug for AwsConfig {
             .field("table", &self.table)
             .field("region", &self.region)
             .field("endpoint_url", &self.endpoint_url)
+            .field("state_machine_arn", &self.state_machine_arn)
+            .field("states_endpoint_url", &self.states_endpoint_url)
             .field("attempt_timeout_ms", &self.attempt_timeout_ms)
             .field("patience_ms", &self.patience_ms)
             .finish_non_exhaustive()

@@ -23,6 +23,7 @@ mod copy;
 mod deadlines;
 mod definitions;
 pub mod examine;
+mod execution;
 mod fault;
 mod item;
 mod keys;
@@ -42,6 +43,7 @@ mod template;
 
 pub use config::AwsConfig;
 pub use copy::AwsCopy;
+pub use execution::definition::definition;
 pub use fault::{Cause, Trouble};
 pub use leases::ShardLease;
 pub use link::Usage;
