@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{Extensions, HeaderMap, HeaderValue, StatusCode};
 use http_body_util::Full;
 use rmcp::model::InitializeRequestParams;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -24,7 +24,7 @@ use crate::access::Visitor;
 use crate::body;
 use crate::config::HttpConfig;
 use crate::exchange::{Deadlines, Request, RequestId, RequestSpan, Response};
-use crate::fault::{Fault, RpcFault, RpcKind, empty};
+use crate::fault::{Denied, Fault, RpcFault, RpcKind, empty};
 use crate::handler::{Handler, Sent};
 use crate::layers::Answering;
 use crate::tools;
@@ -95,34 +95,19 @@ impl Front {
         request: envelope::Request,
         bytes: Bytes,
     ) -> Result<Response, Fault> {
-        if let Some(visitor) = head.extensions.get::<Visitor>() {
-            visitor.admit(&request)?;
-        }
-        if let Some(RequestSpan(span)) = head.extensions.get::<RequestSpan>() {
-            // Only methods that MCP knows: the name comes from the client.
-            span.record("method", known_method(&request.method));
-        }
+        admit(&head.extensions, &request)?;
         let id = request.id.clone();
         // The handshake names its revision in its parameters, and rmcp negotiates it.
         if request.method == INITIALIZE {
-            check_handshake(&head.headers, &request)?;
+            check_handshake(Some(&head.headers), &request)?;
         } else {
             let in_body = request.meta().and_then(|meta| meta.get(PROTOCOL_VERSION));
             headers::version(&head.headers, Some(&id), in_body.and_then(Value::as_str))?;
         }
-        check_params(&request)?;
-        let Some(tool) = request.tool() else {
-            return self.pass(head, bytes, Some(id)).await;
+        let message = match prepare(&mut head.extensions, request)? {
+            Some(message) => message,
+            None => bytes,
         };
-        if tools::spec(tool).is_none() {
-            let shown: String = tool.chars().take(64).collect();
-            let text = format!("unknown tool: {shown}; the tools are {}", tools::names());
-            return Err(RpcFault::new(Some(&id), RpcKind::InvalidParams, text).into());
-        }
-        // The arguments go to the handler beside the message, not in it.
-        drop(bytes);
-        let message = Bytes::from(request.to_bytes());
-        head.extensions.insert(Sent(Arc::new(request.arguments)));
         self.pass(head, message, Some(id)).await
     }
 
@@ -133,10 +118,7 @@ impl Front {
         message: Bytes,
         id: Option<Value>,
     ) -> Result<Response, Fault> {
-        if message.len() > MESSAGE_BYTES_MAX {
-            let text = format!("at most {MESSAGE_BYTES_MAX} bytes besides a tool's arguments");
-            return Err(RpcFault::new(id.as_ref(), RpcKind::InvalidRequest, text).into());
-        }
+        check_size(&message, id.as_ref())?;
         headers::normalise(&mut head.headers);
         head.headers.insert(CONTENT_LENGTH, HeaderValue::from(message.len()));
         let incident = head.extensions.get::<RequestId>().cloned();
@@ -145,11 +127,53 @@ impl Front {
     }
 }
 
-const INITIALIZE: &str = "initialize";
+/// The method that begins a connection, in the revisions that have such a thing.
+pub(crate) const INITIALIZE: &str = "initialize";
 
 /// Longest message without the arguments of a tool, in bytes. rmcp keeps it, parsed, for as long as the call takes, and
 /// parsed JSON is many times its size; accepted arguments have limits of their own.
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
+
+/// Lets in who may ask this, and says in the log what is asked. The same however a request came.
+pub(crate) fn admit(extensions: &Extensions, request: &envelope::Request) -> Result<(), Denied> {
+    if let Some(visitor) = extensions.get::<Visitor>() {
+        visitor.admit(request)?;
+    }
+    if let Some(RequestSpan(span)) = extensions.get::<RequestSpan>() {
+        // Only methods that MCP knows: the name comes from the client.
+        span.record("method", known_method(&request.method));
+    }
+    Ok(())
+}
+
+/// Checks what rmcp would not, and puts a tool's arguments beside the message, for the handler. Answers the message
+/// without them, where there are any. The same however a request came.
+pub(crate) fn prepare(
+    extensions: &mut Extensions,
+    request: envelope::Request,
+) -> Result<Option<Bytes>, RpcFault> {
+    check_params(&request)?;
+    let Some(tool) = request.tool() else {
+        return Ok(None);
+    };
+    if tools::spec(tool).is_none() {
+        let shown: String = tool.chars().take(64).collect();
+        let text = format!("unknown tool: {shown}; the tools are {}", tools::names());
+        return Err(RpcFault::new(Some(&request.id), RpcKind::InvalidParams, text));
+    }
+    let message = Bytes::from(request.to_bytes());
+    extensions.insert(Sent(Arc::new(request.arguments)));
+    Ok(Some(message))
+}
+
+/// Refuses what would be too much to keep while it is answered.
+pub(crate) fn check_size(message: &[u8], id: Option<&Value>) -> Result<(), RpcFault> {
+    if message.len() <= MESSAGE_BYTES_MAX {
+        return Ok(());
+    }
+    let text = format!("at most {MESSAGE_BYTES_MAX} bytes besides a tool's arguments");
+    Err(RpcFault::new(id, RpcKind::InvalidRequest, text))
+}
 
 /// The method for the log, if it is one of MCP.
 fn known_method(method: &str) -> &'static str {
@@ -185,13 +209,19 @@ fn check_params(request: &envelope::Request) -> Result<(), RpcFault> {
     Err(RpcFault::new(Some(&request.id), RpcKind::InvalidParams, problem))
 }
 
-/// A handshake must be one. What calls itself so in the revision that has none is an unknown method.
-fn check_handshake(headers: &HeaderMap, request: &envelope::Request) -> Result<(), RpcFault> {
+/// A handshake must be one. What calls itself so in the revision that has none is an unknown method; over lines there is
+/// no header that names a revision.
+pub(crate) fn check_handshake(
+    headers: Option<&HeaderMap>,
+    request: &envelope::Request,
+) -> Result<(), RpcFault> {
     let params = Value::Object(request.params.clone().unwrap_or_default());
     if serde_json::from_value::<InitializeRequestParams>(params).is_ok() {
         return Ok(());
     }
-    let (kind, text) = if headers::version(headers, None, None) == Ok(Some(headers::MODERN)) {
+    let modern =
+        headers.is_some_and(|map| headers::version(map, None, None) == Ok(Some(headers::MODERN)));
+    let (kind, text) = if modern {
         (RpcKind::MethodNotFound, "this revision has no handshake; see server/discover")
     } else {
         let text = "initialize needs protocolVersion, capabilities and clientInfo {name, version}";
