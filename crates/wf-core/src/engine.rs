@@ -1,18 +1,22 @@
 //! The engine: the only place that knows the order load → judge → decide → commit → answer.
 
 pub mod acknowledge;
+pub mod asking;
 mod attempt;
 mod bounds;
 pub mod call;
+pub mod changes;
 mod check;
 mod commit;
 pub mod copy;
 pub mod dispatch;
+pub mod evidence;
 mod execute;
 mod find;
 mod known;
 mod ledger;
 pub mod policies;
+mod reading;
 mod resume;
 pub mod schedule;
 mod sight;
@@ -38,11 +42,14 @@ use crate::view::shape::{self, Candidate};
 use crate::view::{Fault, Frame, Words};
 
 pub use acknowledge::{AckNotice, AckRefusal, AckStand};
+pub use asking::{Answered, Asking, Choice, Consent, Question, StateRefusal};
 pub use call::{
     Call, CallMeta, CheckValue, Detail, FindScope, FindWork, GetStatus, Reply, Request,
 };
+pub use changes::Watcher;
 pub use dispatch::{Dispatched, LeasedStream, Undelivered};
 pub use policies::{Policies, PoliciesError};
+pub use reading::is_meant;
 pub use schedule::{DueDeadlines, Fired};
 
 /// What an engine is made of.
@@ -85,6 +92,8 @@ pub struct Engine {
     parts: EngineParts,
     identity: StoreIdentity,
     known: known::Known,
+    spent: asking::Spent,
+    watchers: changes::Watchers,
 }
 
 /// An engine that cannot open.
@@ -119,7 +128,13 @@ impl Engine {
     pub async fn open(parts: EngineParts) -> Result<Self, EngineError> {
         let identity = parts.store.identity().await.map_err(EngineError::Store)?;
         store_definitions(parts.store.as_ref(), &parts.policies.current()).await?;
-        Ok(Self { parts, identity, known: known::Known::default() })
+        Ok(Self {
+            parts,
+            identity,
+            known: known::Known::default(),
+            spent: asking::Spent::default(),
+            watchers: changes::Watchers::default(),
+        })
     }
 
     /// The store, for the commands of an operator.

@@ -48,6 +48,16 @@ pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 pub const JSON_DEPTH_MAX: usize = 32;
 /// Events shown in a result.
 pub const HISTORY_SHOWN_MAX: usize = 50;
+/// Events of one page of a whole history.
+pub const HISTORY_PAGE_EVENTS: u32 = 100;
+/// Events in one document of evidence.
+pub const EVIDENCE_EVENTS_MAX: u64 = 20_000;
+/// Largest document of evidence that is made, in bytes, but for what few bytes its frame takes.
+pub const EVIDENCE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Largest document of evidence that is looked through, in bytes: one that was made, indented.
+pub const EVIDENCE_FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Deepest JSON of a document of evidence.
+pub const EVIDENCE_DEPTH_MAX: usize = 40;
 /// Candidates shown in a result.
 pub const CANDIDATES_SHOWN_MAX: usize = 5;
 /// Longest speech, in characters.
@@ -66,6 +76,12 @@ pub const DECIDE_ATTEMPTS_MAX: u32 = 8;
 pub const RESEND_ATTEMPTS_MAX: u32 = 2;
 /// How long a confirm token counts, in milliseconds.
 pub const CONFIRM_TOKEN_MS: i64 = 5 * 60 * 1_000;
+/// How long an answer to a question asked back counts, in milliseconds: as long as the confirm token in it.
+pub const REQUEST_STATE_MS: i64 = CONFIRM_TOKEN_MS;
+/// Longest request state that is looked at, in bytes.
+pub const REQUEST_STATE_BYTES_MAX: usize = 4_096;
+/// Request states that a process remembers as used, of those that wrote nothing.
+pub const SPENT_STATES_MAX: usize = 10_000;
 /// How long the link in an escalation acknowledges, in milliseconds.
 pub const ACK_TOKEN_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
 /// Longest acknowledgement token that is looked at, in bytes.
@@ -122,5 +138,7 @@ const _: () = assert!(DELIVERY_CLAIM_MS + DELIVERY_MS + DELIVERY_SETTLE_MS < LEA
 // What is worn is replaced before it is full.
 const _: () = assert!(EXECUTION_AGE_MAX_MS < 365 * 24 * 60 * 60 * 1_000);
 const _: () = assert!(START_DEADLINES_MAX < DEADLINES_MAX);
+// Its events hold what requests brought.
+const _: () = assert!(EVIDENCE_DEPTH_MAX >= JSON_DEPTH_MAX + 8);
 const _: () = assert!(STATE_BYTES_MAX + 4_096 < 400_000);
 const _: () = assert!(HISTORY_SHOWN_MAX >= EVENTS_MAX);

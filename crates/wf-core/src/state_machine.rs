@@ -12,7 +12,8 @@
 //! Reading order: [`command`] (what callers ask), [`event`] (what happened), [`decision`] (what a command leads to),
 //! [`decide`](decide::decide) with one file per command, [`evolve`](evolve::evolve), [`chain`] (events linked by hash),
 //! [`notices`] (messages of a commit), [`deadlines`] (what is due later), [`room`](room::room) (bounds of a state), [`token`] (confirm tokens),
-//! [`ack_token`] (links in escalations), [`signature`](signature::signature) (what is signed).
+//! [`ack_token`] (links in escalations), [`request_state`] (questions asked back), [`signature`](signature::signature) (what is signed), `walk` (a history looked
+//! through).
 
 pub mod ack_token;
 pub mod chain;
@@ -23,9 +24,11 @@ pub mod decision;
 pub mod event;
 pub mod evolve;
 pub mod notices;
+pub mod request_state;
 pub mod room;
 pub mod signature;
 pub mod token;
+pub(crate) mod walk;
 
 pub use command::{Command, CommandKind, Facts, LockFact, Secret, Transfer};
 pub use decide::decide;

@@ -86,6 +86,7 @@ pub(crate) fn finish(
         result: ResultId::parse(result)?,
         note: None,
         confirm_token: None,
+        confirmed_by: None,
     };
     Ok(call("finish_workflow", key, arguments, request)?)
 }

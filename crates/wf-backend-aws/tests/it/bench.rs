@@ -193,6 +193,7 @@ impl Bench {
             result: id("abandoned"),
             note: Some("no need".to_owned()),
             confirm_token,
+            confirmed_by: None,
         };
         self.call("finish_workflow", &arguments, request).await
     }

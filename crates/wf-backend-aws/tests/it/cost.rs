@@ -191,6 +191,7 @@ impl Meter {
             result: id("passed"),
             note: None,
             confirm_token: None,
+            confirmed_by: None,
         };
         let name = "`finish_workflow`";
         let reply = self.call(name, &ann(), "finish_workflow", arguments, request).await;

@@ -10,6 +10,7 @@ use crate::models::{
     AssetId, BlockId, DecisionId, Locale, ReasonCode, ResultId, Severity, StepId, WorkflowId,
 };
 use crate::state_machine::command::SubmittedValue;
+use crate::state_machine::event::ConfirmedBy;
 use crate::state_machine::{CommandKind, Outcome, Transfer};
 
 /// Request metadata that is no argument.
@@ -141,6 +142,8 @@ pub enum Request {
         note: Option<String>,
         /// A confirm token.
         confirm_token: Option<String>,
+        /// How it came back; as an argument of the call when absent.
+        confirmed_by: Option<ConfirmedBy>,
     },
 }
 
@@ -265,8 +268,8 @@ impl Request {
             Self::ReleaseLock { asset_id, reason, .. } => {
                 CommandKind::ReleaseLock { asset_id, reason }
             }
-            Self::Finish { result, note, confirm_token, .. } => {
-                CommandKind::Finish { result, note, confirm_token }
+            Self::Finish { result, note, confirm_token, confirmed_by, .. } => {
+                CommandKind::Finish { result, note, confirm_token, confirmed_by }
             }
         }
     }

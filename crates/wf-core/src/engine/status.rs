@@ -157,7 +157,7 @@ impl Engine {
     }
 
     /// The view of a workflow that the caller sees.
-    async fn shown(
+    pub(super) async fn shown(
         &self,
         principal: &Principal,
         id: &WorkflowId,

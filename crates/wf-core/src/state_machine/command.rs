@@ -111,6 +111,8 @@ pub enum CommandKind {
         note: Option<String>,
         /// A confirm token, when one was asked for.
         confirm_token: Option<String>,
+        /// How it came back; as an argument of the call when absent.
+        confirmed_by: Option<ConfirmedBy>,
     },
 }
 
@@ -167,7 +169,7 @@ pub struct SubmittedValue {
     pub note: Option<String>,
     /// A confirm token, when one was asked for.
     pub confirm_token: Option<String>,
-    /// Set when the read-back was confirmed another way.
+    /// How the token came back; as an argument of the call when absent.
     pub confirmed_by: Option<ConfirmedBy>,
 }
 

@@ -86,9 +86,14 @@ fn go_on(workflow: &Workflow, command: &Command, facts: &Facts<'_>) -> Result<Ve
         CommandKind::ReleaseLock { asset_id, reason } => {
             lock::decide(workflow, command, asset_id, reason, facts)
         }
-        CommandKind::Finish { result, note, confirm_token } => {
+        CommandKind::Finish { result, note, confirm_token, confirmed_by } => {
             people::owner(workflow, by)?;
-            let request = finish::Finish { result, note, confirm_token: confirm_token.as_deref() };
+            let request = finish::Finish {
+                result,
+                note,
+                confirm_token: confirm_token.as_deref(),
+                confirmed_by: *confirmed_by,
+            };
             finish::decide(workflow, command, &request, facts)
         }
     }

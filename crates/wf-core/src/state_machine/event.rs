@@ -288,6 +288,9 @@ pub enum EventBody {
         /// The caller's note.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         note: Option<String>,
+        /// How it was confirmed, when that was asked for.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        confirmed_by: Option<ConfirmedBy>,
     },
     /// A deadline passed.
     DeadlinePassed {

@@ -213,6 +213,10 @@ pub enum Ask {
     },
     /// Nothing was recorded because the caller said no.
     Declined,
+    /// Nothing was recorded because a read-back was not confirmed.
+    NotConfirmed,
+    /// Nothing was done because none of several was chosen.
+    NotChosen,
     /// What is asked next.
     Next {
         /// The prompt.

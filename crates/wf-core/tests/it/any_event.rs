@@ -82,7 +82,7 @@ fn body(n: usize, m: u32) -> EventBody {
             assets: vec![held(u64::from(m))],
         },
         13 => EventBody::LockReleased { asset_id: id("U-7"), reason: "left".to_owned() },
-        14 => EventBody::WorkflowCompleted { result: id("good"), note: None },
+        14 => EventBody::WorkflowCompleted { result: id("good"), note: None, confirmed_by: None },
         15 => EventBody::DeadlinePassed {
             deadline_id: format!("w/{m}/0"),
             name: None,

@@ -247,8 +247,8 @@ fn with_token(kind: CommandKind, token: &str) -> CommandKind {
             let value = SubmittedValue { confirm_token: token, ..value };
             CommandKind::CorrectStep { step_id, value, reason_code }
         }
-        CommandKind::Finish { result, note, .. } => {
-            CommandKind::Finish { result, note, confirm_token: token }
+        CommandKind::Finish { result, note, confirmed_by, .. } => {
+            CommandKind::Finish { result, note, confirm_token: token, confirmed_by }
         }
         CommandKind::Start { .. }
         | CommandKind::AcknowledgeOrchestration { .. }
@@ -326,5 +326,5 @@ pub(crate) fn release(asset: &str) -> CommandKind {
 }
 
 pub(crate) fn finish(result: &str) -> CommandKind {
-    CommandKind::Finish { result: id(result), note: None, confirm_token: None }
+    CommandKind::Finish { result: id(result), note: None, confirm_token: None, confirmed_by: None }
 }

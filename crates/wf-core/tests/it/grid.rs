@@ -8,6 +8,7 @@ use wf_core::errors::ErrorCode;
 use wf_core::locks::LockChange;
 use wf_core::models::{Phase, Principal, Severity};
 use wf_core::state_machine::command::SubmittedValue;
+use wf_core::state_machine::event::ConfirmedBy;
 use wf_core::state_machine::{CommandKind, Rejection, Transfer, Unrecorded, Verdict};
 
 use crate::drive::{
@@ -72,7 +73,11 @@ fn submits() -> Vec<Row> {
     };
     let forged = CommandKind::SubmitStep {
         step_id: id("amount"),
-        value: SubmittedValue { confirm_token: Some("ct1.1.AAAA".to_owned()), ..value("70") },
+        value: SubmittedValue {
+            confirm_token: Some("ct1.1.AAAA".to_owned()),
+            confirmed_by: Some(ConfirmedBy::Elicitation),
+            ..value("70")
+        },
     };
     vec![
         row("submit ready yes", submit("ready", "yes")),
@@ -174,6 +179,7 @@ fn decisions_and_ends() -> Vec<Row> {
         result: id("abandoned"),
         note: None,
         confirm_token: Some("ct1.1.AAAA".to_owned()),
+        confirmed_by: Some(ConfirmedBy::Elicitation),
     };
     vec![
         by(supervisor(), row("resolve: go on", resolve("block-5", "go_on"))),

@@ -99,8 +99,29 @@ fn the_history_says_how_a_value_was_confirmed() {
     assert_eq!(confirmed(&desk), Some(Some(ConfirmedBy::Token)));
     let mut desk = ready();
     let asked = SubmittedValue { confirmed_by: Some(ConfirmedBy::Elicitation), ..value("70") };
-    desk.must(&owner(), CommandKind::SubmitStep { step_id: id("amount"), value: asked });
+    let asked = CommandKind::SubmitStep { step_id: id("amount"), value: asked };
+    assert!(!commits(&desk, &owner(), asked.clone()), "saying so does not confirm");
+    desk.must(&owner(), asked);
     assert_eq!(confirmed(&desk), Some(Some(ConfirmedBy::Elicitation)));
+    let abandon = |confirmed_by| CommandKind::Finish {
+        result: id("abandoned"),
+        note: None,
+        confirm_token: None,
+        confirmed_by,
+    };
+    for (said, recorded) in
+        [(None, ConfirmedBy::Token), (Some(ConfirmedBy::Elicitation), ConfirmedBy::Elicitation)]
+    {
+        let mut desk = ready();
+        assert!(!commits(&desk, &owner(), abandon(said)), "saying so does not confirm");
+        desk.must(&owner(), abandon(said));
+        let last = desk.events.last().expect("ended");
+        let body = serde_json::to_value(&last.body).expect("written");
+        assert!(
+            body.to_string().contains(&format!("\"confirmed_by\":{}", serde_json::json!(recorded))),
+            "{body}"
+        );
+    }
 }
 
 #[test]

@@ -168,5 +168,5 @@ pub(crate) fn report(step: &str) -> CommandKind {
 
 pub(crate) fn finish(result: &str) -> CommandKind {
     let result = wf_core::models::ResultId::parse(result).unwrap();
-    CommandKind::Finish { result, note: None, confirm_token: None }
+    CommandKind::Finish { result, note: None, confirm_token: None, confirmed_by: None }
 }

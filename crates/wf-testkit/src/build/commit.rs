@@ -319,7 +319,7 @@ impl CommitBuilder {
         self.next.completed_at = Some(self.at);
         self.next.blocks.clear();
         self.next.outcome_touch = Some(self.touch());
-        self.event(EventBody::WorkflowCompleted { result, note: None })
+        self.event(EventBody::WorkflowCompleted { result, note: None, confirmed_by: None })
     }
 
     /// A message about the newest event to `recipient`.

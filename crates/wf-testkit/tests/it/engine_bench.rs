@@ -447,6 +447,7 @@ fn request(tool: &str, args: &Map<String, Value>) -> Request {
             result: id(&must("result")),
             note: text("note"),
             confirm_token: text("confirm_token"),
+            confirmed_by: None,
         },
     }
 }

@@ -8,7 +8,7 @@ use crate::view::{Ask, Rule};
 
 use super::super::command::{Command, Facts};
 use super::super::decision::{Draft, Outcome, Rejection, Verdict};
-use super::super::event::EventBody;
+use super::super::event::{ConfirmedBy, EventBody};
 use super::super::token::{self, Bound};
 use super::{commit, guard, value};
 
@@ -16,6 +16,7 @@ pub(super) struct Finish<'a> {
     pub(super) result: &'a ResultId,
     pub(super) note: &'a Option<String>,
     pub(super) confirm_token: Option<&'a str>,
+    pub(super) confirmed_by: Option<ConfirmedBy>,
 }
 
 pub(super) fn decide(
@@ -44,13 +45,18 @@ pub(super) fn decide(
         return Err(not_available("the readings do not allow this result", &results));
     }
     guard::locks(workflow, facts)?;
-    Ok(completed(workflow, request))
+    Ok(completed(workflow, request, None))
 }
 
-fn completed(workflow: &Workflow, request: &Finish<'_>) -> Verdict {
+fn completed(
+    workflow: &Workflow,
+    request: &Finish<'_>,
+    confirmed_by: Option<ConfirmedBy>,
+) -> Verdict {
     let draft = Draft::new(EventBody::WorkflowCompleted {
         result: request.result.clone(),
         note: request.note.clone(),
+        confirmed_by,
     });
     commit(Outcome::Finished, vec![draft], guard::release_all(workflow))
 }
@@ -77,7 +83,8 @@ fn abandon(
         .confirm_token
         .is_some_and(|token| token::verify(facts.secrets, &bound, token, facts.at));
     if confirmed {
-        return Ok(completed(workflow, request));
+        let by = request.confirmed_by.unwrap_or(ConfirmedBy::Token);
+        return Ok(completed(workflow, request, Some(by)));
     }
     let minted = token::mint(facts.secrets, &bound, facts.at);
     let read_back = Ask::ConfirmAbandon { label: workflow.label.clone() };

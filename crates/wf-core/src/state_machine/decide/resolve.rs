@@ -53,8 +53,11 @@ pub(super) fn decide(
 }
 
 fn abort(workflow: &Workflow, resolved: Draft) -> Verdict {
-    let completed =
-        Draft::new(EventBody::WorkflowCompleted { result: ResultId::abandoned(), note: None });
+    let completed = Draft::new(EventBody::WorkflowCompleted {
+        result: ResultId::abandoned(),
+        note: None,
+        confirmed_by: None,
+    });
     commit(Outcome::Resolved, vec![resolved, completed], guard::release_all(workflow))
 }
 

@@ -193,12 +193,9 @@ impl ReadBack<'_> {
     }
 
     fn confirmed(&self, value: &SubmittedValue, facts: &Facts<'_>) -> Option<ConfirmedBy> {
-        if value.confirmed_by.is_some() {
-            return value.confirmed_by;
-        }
         let token = value.confirm_token.as_deref()?;
         self.with(|bound| token::verify(facts.secrets, bound, token, facts.at))
-            .then_some(ConfirmedBy::Token)
+            .then_some(value.confirmed_by.unwrap_or(ConfirmedBy::Token))
     }
 
     fn question(&self, read_back: Text, facts: &Facts<'_>) -> Result<Unrecorded, Rejection> {

@@ -19,6 +19,10 @@ impl Words<'_> {
             Ask::Declined => {
                 "Not recorded. Tell me when it is done, or report a problem.".to_owned()
             }
+            Ask::NotConfirmed => {
+                "Nothing was recorded. Tell me what it should be instead.".to_owned()
+            }
+            Ask::NotChosen => "Nothing was done. Tell me which one you mean.".to_owned(),
             Ask::Next { prompt } => format!("Next: {}", self.text(prompt)),
             Ask::Recheck { prompt, value } => self.recheck(prompt, value.as_deref()),
             Ask::ReadyToFinish { results } if results.is_empty() => {
