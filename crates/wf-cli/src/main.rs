@@ -39,7 +39,12 @@ fn main() -> ExitCode {
         .enable_all()
         .build()
         .map_err(|error| Failure::failed("the runtime cannot start").because(error))
-        .and_then(|runtime| runtime.block_on(cmd::run(&cli)));
+        .and_then(|runtime| {
+            let done = runtime.block_on(cmd::run(&cli));
+            // Whatever matters is over. A read of the standard input may not be, and would be waited for.
+            runtime.shutdown_background();
+            done
+        });
     let exit = match done {
         Ok(()) => Exit::Ok,
         Err(failure) => {

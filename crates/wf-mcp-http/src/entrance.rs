@@ -100,6 +100,11 @@ pub(crate) struct Entrance {
 }
 
 impl Entrance {
+    /// Where no credentials are asked for.
+    pub(crate) fn open() -> Self {
+        Self { document: None, service_lists: ServiceLists::All, named: None }
+    }
+
     fn of(protection: &Protection, origin: &str, path: &str, challenges: bool) -> Self {
         let issuers = match protection.authorization_servers.as_slice() {
             [] => vec![Value::from(origin)],
@@ -164,8 +169,7 @@ impl Entrances {
     /// `local` is the origin where nobody named a public one.
     pub(crate) fn new(protection: Option<&Protection>, local: &str) -> Result<Self, ServeError> {
         let Some(protection) = protection else {
-            let open = Entrance { document: None, service_lists: ServiceLists::All, named: None };
-            return Ok(Self { mcp: Arc::new(open), standard: None, mirror: None });
+            return Ok(Self { mcp: Arc::new(Entrance::open()), standard: None, mirror: None });
         };
         let origin = match protection.public_url.as_deref() {
             Some(url) if is_origin(url) => url,

@@ -152,6 +152,15 @@ impl Fault {
         (status, word, Cow::Borrowed(sentence))
     }
 
+    /// The refusal as a message, where there is no HTTP around it.
+    pub(crate) fn as_message(&self) -> Value {
+        if let Self::Rpc(fault) = self {
+            return fault.body();
+        }
+        let (_, _, sentence) = self.told();
+        RpcFault::new(None, RpcKind::InvalidRequest, sentence).body()
+    }
+
     /// The answer.
     pub(crate) fn into_response(self) -> Response {
         let (status, word, sentence) = self.told();

@@ -1,8 +1,10 @@
 //! `wf-cli serve`: the server, from its configuration to its polite end.
 //!
-//! Neighbours: `crate::gate` (who is let in), `certificate` (TLS), `files` (how many may be open), `signals`
-//! (who asks to end or to reload), `work` (dispatch, sweep, upkeep), `probes` (what `/readyz` and `/metrics` say).
+//! Neighbours: `announce` (what it says first), `crate::gate` (who is let in), `certificate` (TLS), `files` (how many may be open), `signals`
+//! (who asks to end or to reload), `stdio` (a client on standard input and output), `work` (dispatch, sweep, upkeep),
+//! `probes` (what `/readyz` and `/metrics` say).
 
+mod announce;
 mod backlog;
 pub(crate) mod certificate;
 mod deadlines;
@@ -10,27 +12,25 @@ mod dispatch;
 mod files;
 mod probes;
 mod signals;
+mod stdio;
 mod work;
 
 use std::io::ErrorKind;
 use std::sync::Arc;
 
 use clap::Args;
-use serde_json::json;
-use tokio::sync::Notify;
-use wf_core::policy::DomainPolicyPort as _;
+use tokio::sync::{Notify, watch};
+use wf_core::engine::Engine;
 use wf_core::ports::IdPort as _;
-use wf_mcp_http::{HttpConfig, ServeError, Server};
+use wf_mcp_http::{HttpConfig, ServeError, Server, Tls};
 
 use crate::ambient::OsIds;
-use crate::compose::{self, Found, Serving};
-use crate::config::auth::AuthMode;
-use crate::config::backend::BackendConfig;
+use crate::compose::{self, Serving};
 use crate::config::{self, Config, ConfigArgs, check, show};
 use crate::exit::Failure;
 use crate::gate;
-use crate::output::{Output, Tone};
-use crate::procedures::{self, Loaded};
+use crate::output::Output;
+use crate::procedures;
 use crate::telemetry;
 use signals::Signals;
 
@@ -39,11 +39,14 @@ use signals::Signals;
 #[command(
     after_help = "Without any configuration: 127.0.0.1:8080, ./checkpoint.db, the built-in procedures, no authentication.
 SIGTERM or SIGINT ends it politely within 25 seconds, SIGHUP reads procedures and certificate again.
+With --stdio it serves the program that starts it instead, and ends with its standard input; nothing is listened on
+unless --listen is given too, and everything it has to say goes to the standard error.
 
 Examples:
   wf-cli serve
   wf-cli serve --listen 127.0.0.1:9000 --database /var/lib/checkpoint/checkpoint.db
   wf-cli serve --auth dev
+  wf-cli serve --stdio --database ~/checkpoint.db
   wf-cli serve --config checkpoint.toml --print-config"
 )]
 pub(crate) struct ServeArgs {
@@ -53,6 +56,9 @@ pub(crate) struct ServeArgs {
     /// Who is let in: none, dev or jwt [key: auth.mode]
     #[arg(long, value_name = "MODE")]
     auth: Option<String>,
+    /// Serve one client on standard input and output, as the user of the operating system
+    #[arg(long)]
+    stdio: bool,
     /// Show the configuration that counts, and start nothing
     #[arg(long)]
     print_config: bool,
@@ -80,7 +86,10 @@ pub(crate) async fn run(
         }
     }
     let accepted = config::accept(&layers)?;
-    if let Some(problem) = check::exposure(&layers) {
+    let ways = Ways { http: !args.stdio || args.listen.is_some(), stdio: args.stdio };
+    if !ways.http {
+        stdio::refuse_tokens(&accepted)?;
+    } else if let Some(problem) = check::exposure(&layers) {
         return Err(Failure::usage(problem).help(
             "set auth.mode = \"jwt\" and its issuer (docs/authentication.md), or listen on a loopback address such \
              as 127.0.0.1:8080",
@@ -96,10 +105,22 @@ pub(crate) async fn run(
     tracing::warn!(
         "this server is built for tests: it can be made to fail by the variable FAILPOINTS"
     );
-    serve(&accepted, signals, output).await
+    serve(&accepted, ways, signals, output).await
 }
 
-async fn serve(config: &Config, signals: Signals, output: Output) -> Result<(), Failure> {
+/// How clients come in.
+#[derive(Debug, Clone, Copy)]
+struct Ways {
+    http: bool,
+    stdio: bool,
+}
+
+async fn serve(
+    config: &Config,
+    ways: Ways,
+    signals: Signals,
+    output: Output,
+) -> Result<(), Failure> {
     let registry = telemetry::metrics()?;
     let loaded = procedures::load(config.procedures.as_deref())?;
     let certificate = config.server.tls.as_ref().map(certificate::Files::new);
@@ -110,22 +131,28 @@ async fn serve(config: &Config, signals: Signals, output: Output) -> Result<(), 
     let done = async {
         let Serving { engine, orchestrator } = compose::serving(config, &backend, &loaded).await?;
         let hangup = Arc::new(Notify::new());
-        let (signals, stop) = signals.watch(work::Reload {
+        let (end, stop) = watch::channel(false);
+        let reload = work::Reload {
             engine: Arc::clone(&engine),
             dir: config.procedures.clone(),
             certificate: Arc::clone(&hangup),
-        });
-        let probes = probes::Process::new(backend.clone(), registry.clone());
-        let gate = gate::open(config).await?;
-        let http = HttpConfig { tls: tls.clone(), protection: gate.protection, ..http(config) };
-        let (engine_of_server, probes) = (Arc::clone(&engine), Arc::new(probes));
-        let server = Server::bind_with(http, engine_of_server, probes, gate.authenticator)
-            .await
-            .map_err(cannot_listen)?;
-        if announce(&server, config, &found, &loaded, output).is_err() {
+        };
+        let signals = signals.watch(reload, end.clone());
+        let probes = Arc::new(probes::Process::new(backend.clone(), registry.clone()));
+        let server = if ways.http {
+            Some(listen(config, tls.clone(), Arc::clone(&engine), probes).await?)
+        } else {
+            None
+        };
+        let told = announce::Told { server: server.as_ref(), stdio: ways.stdio, config };
+        if told.say(&found, &loaded, output).is_err() {
             // Nobody reads the standard output; that is no reason not to serve.
             tracing::warn!("the standard output is closed");
         }
+        let desk = ways.stdio.then(|| {
+            let (engine, stop) = (Arc::clone(&engine), stop.clone());
+            tokio::spawn(stdio::serve(http(config), engine, stop, end))
+        });
         let watched =
             certificate.zip(tls).map(|(files, tls)| files.watch(tls, hangup, stop.clone()));
         let watched = watched.map(tokio::spawn);
@@ -136,15 +163,24 @@ async fn serve(config: &Config, signals: Signals, output: Output) -> Result<(), 
             registry,
             stop: stop.clone(),
         });
-        let drained = server.run(signals::stopped(stop)).await.map_err(cannot_listen)?;
+        let mut abandoned = match server {
+            Some(server) => {
+                let drained = server.run(signals::stopped(stop)).await.map_err(cannot_listen)?;
+                drained.in_flight_abandoned
+            }
+            None => 0,
+        };
+        if let Some(desk) = desk {
+            abandoned += stdio::ended(desk).await;
+        }
         work.finish().await;
         signals.abort();
         if let Some(watched) = watched {
             watched.abort();
         }
-        if drained.in_flight_abandoned > 0 {
+        if abandoned > 0 {
             tracing::warn!(
-                requests = drained.in_flight_abandoned,
+                requests = abandoned,
                 "requests were not over in time; their callers may send them again"
             );
         }
@@ -156,6 +192,24 @@ async fn serve(config: &Config, signals: Signals, output: Output) -> Result<(), 
         tracing::info!("stopped");
     }
     done
+}
+
+/// Takes the addresses to listen on.
+async fn listen(
+    config: &Config,
+    tls: Option<Tls>,
+    engine: Arc<Engine>,
+    probes: Arc<probes::Process>,
+) -> Result<Server, Failure> {
+    let gate = gate::open(config).await?;
+    let settings = HttpConfig { tls, protection: gate.protection, ..http(config) };
+    Server::builder(settings)
+        .engine(engine)
+        .probes(probes)
+        .authenticator(gate.authenticator)
+        .bind()
+        .await
+        .map_err(cannot_listen)
 }
 
 /// The largest value that is sure to fit; the configuration bounds these numbers far below.
@@ -203,73 +257,10 @@ fn cannot_listen(error: ServeError) -> Failure {
             };
             Failure::failed(format!("cannot listen on {address}")).because(source).help(help)
         }
-        ServeError::Allowed { .. } | ServeError::NoAddress => Failure::usage(error.to_string()),
+        ServeError::Allowed { .. }
+        | ServeError::NoAddress
+        | ServeError::Nothing
+        | ServeError::ToolTaken { .. }
+        | ServeError::NoSuchTool { .. } => Failure::usage(error.to_string()),
     }
-}
-
-/// Where the state is: the kind of backend, and the absolute path of a file or the name of a table.
-fn place(config: &Config) -> (&'static str, String) {
-    match &config.backend {
-        BackendConfig::Local { path } => {
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            ("local", path.display().to_string())
-        }
-        BackendConfig::Aws(table) => ("aws", table.to_string()),
-    }
-}
-
-/// Says what is served and where its state is. Once this is printed, the server answers.
-fn announce(
-    server: &Server,
-    config: &Config,
-    found: &Found,
-    loaded: &Loaded,
-    output: Output,
-) -> Result<(), Failure> {
-    let scheme = if config.server.tls.is_some() { "https" } else { "http" };
-    let url = format!("{scheme}://{}/mcp", server.local_addr());
-    let auth = match config.auth.mode {
-        AuthMode::None => "no authentication".to_owned(),
-        AuthMode::Dev => "tokens of `wf-cli token issue`".to_owned(),
-        AuthMode::Jwt => {
-            format!("tokens of {}", config.auth.issuer.as_deref().unwrap_or_default())
-        }
-    };
-    let admin = server.admin_addr();
-    let (kind, place) = place(config);
-    if output.is_json() {
-        let procedures: Vec<_> = loaded
-            .procedures
-            .iter()
-            .map(|procedure| {
-                let definition = procedure.definition();
-                json!({ "id": definition.id, "version": definition.version, "digest": definition.digest })
-            })
-            .collect();
-        let line = json!({
-            "version": env!("CARGO_PKG_VERSION"),
-            "url": url,
-            "auth": config.auth.mode.as_str(),
-            "admin": admin.map(|address| address.to_string()),
-            "backend": kind,
-            "database": place,
-            "created": found.created,
-            "migrated_from": found.migrated_from,
-            "procedures": procedures,
-        });
-        return output.line(&line.to_string());
-    }
-    let state = match (found.created, found.migrated_from) {
-        (true, _) => " (created)".to_owned(),
-        (false, Some(version)) => format!(" (migrated from schema version {version})"),
-        (false, None) => String::new(),
-    };
-    let name = format!("Checkpoint {}", env!("CARGO_PKG_VERSION"));
-    output.line(&output.paint(Tone::Strong, &name))?;
-    output.line(&format!("  database    {place}{state}"))?;
-    output.line(&format!("  procedures  {} ({})", loaded.names(), loaded.origin))?;
-    if let Some(admin) = admin {
-        output.line(&format!("  operators   http://{admin}/readyz and /metrics"))?;
-    }
-    output.line(&format!("  MCP         {url}  ({auth})"))
 }

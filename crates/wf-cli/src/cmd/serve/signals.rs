@@ -13,6 +13,8 @@ pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
+    /// One of them asked to end already.
+    asked: bool,
 }
 
 impl Signals {
@@ -31,13 +33,13 @@ impl Signals {
             terminate: catch(SignalKind::terminate())?,
             interrupt: catch(SignalKind::interrupt())?,
             hangup: catch(SignalKind::hangup())?,
+            asked: false,
         })
     }
 
-    /// Acts on them in the background. The receiver turns true when the server is to end.
-    pub(super) fn watch(mut self, reload: Reload) -> (JoinHandle<()>, watch::Receiver<bool>) {
-        let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(async move {
+    /// Acts on them in the background: `stop` turns true when the server is to end.
+    pub(super) fn watch(mut self, reload: Reload, stop: watch::Sender<bool>) -> JoinHandle<()> {
+        tokio::spawn(async move {
             loop {
                 tokio::select! {
                     Some(()) = self.terminate.recv() => self.end("SIGTERM", &stop),
@@ -46,12 +48,12 @@ impl Signals {
                     else => break,
                 }
             }
-        });
-        (task, stopped)
+        })
     }
 
-    fn end(&self, name: &str, stop: &watch::Sender<bool>) {
-        if stop.send_replace(true) {
+    fn end(&mut self, name: &str, stop: &watch::Sender<bool>) {
+        stop.send_replace(true);
+        if std::mem::replace(&mut self.asked, true) {
             // Whoever asks twice does not want to wait. What was acknowledged is on disk.
             tracing::warn!(signal = name, "asked again: stopping at once");
             std::process::exit(i32::from(Exit::Failed.code()));
