@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Modules in reading order: [`models`] (passive data), [`errors`], [`state_machine`] (decide, evolve), [`policy`] and
-//! [`ports`], [`locks`], [`reconcile`] (R1 to R8), [`access`] (who may do what), [`redaction`], [`view`] (the result object and the words), [`limits`], [`engine`].
+//! [`ports`], [`locks`], [`evidence`] (a document that can be verified), [`reconcile`] (R1 to R8), [`access`] (who may do what), [`redaction`], [`view`] (the result object and the words), [`limits`], [`engine`].
 //!
 //! Nothing here reads a clock, the environment, files, sockets or randomness: time and ids come through
 //! [`ports::ambient`], and only the engine touches those.
@@ -16,6 +16,7 @@
 pub mod access;
 pub mod engine;
 pub mod errors;
+pub mod evidence;
 pub mod limits;
 pub mod locks;
 pub mod models;

@@ -89,7 +89,7 @@ impl Engine {
     }
 
     /// What waits for a decision, longest first: of the tenant, or of what the caller sees.
-    async fn blocked(&self, principal: &Principal) -> Result<Vec<Workflow>, Rejection> {
+    pub(super) async fn blocked(&self, principal: &Principal) -> Result<Vec<Workflow>, Rejection> {
         let store = &self.parts.store;
         let (tenant, actor) = (&principal.tenant, &principal.actor);
         if self.parts.settings.visibility.is_whole(principal) {
@@ -175,7 +175,7 @@ impl Found {
     }
 }
 
-fn workflow_words(w: &Workflow) -> Vec<String> {
+pub(super) fn workflow_words(w: &Workflow) -> Vec<String> {
     let mut words: Vec<String> = w.label.wordings().flat_map(search::words).collect();
     words.extend(search::words(w.procedure.id.as_str()));
     for asset in &w.assets {

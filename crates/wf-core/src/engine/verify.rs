@@ -4,11 +4,9 @@ mod locks;
 
 use std::collections::BTreeSet;
 
-use crate::models::{Actor, AssetId, Cause, Workflow, WorkflowId};
+use crate::models::{AssetId, Workflow, WorkflowId};
 use crate::ports::{LedgerKey, ListQuery, LoadQuery, ReadError, StorageBackendPort};
-use crate::state_machine::chain::{event_hash, origin_hash};
-use crate::state_machine::signature::signature;
-use crate::state_machine::{Event, EventBody, evolve};
+use crate::state_machine::walk::Walk;
 
 /// Something that must not be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,15 +98,7 @@ async fn chain(
     workflow: &Workflow,
     report: &mut VerifyReport,
 ) -> Result<BTreeSet<AssetId>, ReadError> {
-    let mut walk = Walk {
-        tip: origin_hash(&workflow.tenant, &workflow.id),
-        seq: 0,
-        state: None,
-        over: false,
-        causes: Vec::new(),
-        released: BTreeSet::new(),
-        findings: Vec::new(),
-    };
+    let mut walk = Walk::new(&workflow.tenant, &workflow.id);
     while walk.seq < workflow.revision {
         let left = workflow.revision - walk.seq;
         let limit = u32::try_from(left.min(u64::from(PAGE))).unwrap_or(PAGE);
@@ -122,9 +112,7 @@ async fn chain(
             walk.step(event);
         }
     }
-    if walk.findings.is_empty() && walk.state.as_ref() != Some(workflow) {
-        walk.find("I13", "the stored state is not the fold of its events".to_owned());
-    }
+    walk.end(workflow);
     let beyond = store.events(&workflow.tenant, &workflow.id, workflow.revision, 1).await?;
     if !beyond.is_empty() && unchanged(store, workflow).await? {
         walk.find("I5", "there are events after the stored revision".to_owned());
@@ -162,102 +150,4 @@ async fn marked(
         }
     }
     Ok(())
-}
-
-struct Walk {
-    tip: crate::models::Digest,
-    seq: u64,
-    state: Option<Workflow>,
-    over: bool,
-    /// Who caused which commit, by its first event.
-    causes: Vec<(u64, Actor, Cause)>,
-    /// Assets that were released by hand.
-    released: BTreeSet<AssetId>,
-    findings: Vec<(&'static str, String)>,
-}
-
-impl Walk {
-    fn find(&mut self, invariant: &'static str, message: String) {
-        self.findings.push((invariant, message));
-    }
-
-    fn step(&mut self, event: &Event) {
-        let due = self.seq.saturating_add(1);
-        if event.seq != due {
-            self.find("I4", format!("event {} follows event {}", event.seq, self.seq));
-        }
-        if event.prev_hash != self.tip {
-            self.find("I4", format!("event {} does not follow the event before it", event.seq));
-        }
-        match event_hash(event) {
-            Ok(hash) if hash == event.hash => {}
-            Ok(_) | Err(_) => {
-                self.find("I4", format!("event {} was changed: its hash differs", event.seq));
-            }
-        }
-        if self.over {
-            self.find("I6", format!("event {} comes after the completion", event.seq));
-        }
-        self.sensitive(event);
-        if let EventBody::LockReleased { asset_id, .. } = &event.body {
-            self.released.insert(asset_id.clone());
-        }
-        if let EventBody::OwnershipTransferred { assets, .. } = &event.body {
-            for asset in assets {
-                self.released.remove(&asset.id);
-            }
-        }
-        self.signed(event);
-        // Two people may use the same key one after the other: these are two commits.
-        let known = self
-            .causes
-            .last()
-            .is_some_and(|(_, actor, cause)| *actor == event.actor && cause.key == event.cause.key);
-        if event.actor.is_person() && !known {
-            self.causes.push((event.seq, event.actor.clone(), event.cause.clone()));
-        }
-        self.over |= event.body.kind() == "workflow_completed";
-        self.tip = event.hash.clone();
-        // Always onwards, whatever number an event claims to have: the walk must end.
-        self.seq = event.seq.max(due);
-        self.state = evolve(self.state.take(), event);
-    }
-
-    /// What an event says was signed is what was known before it.
-    fn signed(&mut self, event: &Event) {
-        let Some(signed) = event.body.recording().and_then(|r| r.signed.as_ref()) else { return };
-        let known = self.state.as_ref().and_then(|state| signature(state).ok());
-        if known.as_ref() != Some(signed) {
-            self.find("I4", format!("event {}: it signs something else than was known", event.seq));
-        }
-    }
-
-    /// A sensitive value that still stands beside its event must be the one in the chain.
-    fn sensitive(&mut self, event: &Event) {
-        for beside in &event.sensitive {
-            let digest = beside.digest().map(|d| d.to_string()).unwrap_or_default();
-            let chained = chained_digest(&event.body, &beside.name);
-            if chained.as_deref() != Some(digest.as_str()) || !is_salt(&beside.salt) {
-                let message = format!("event {}: a sensitive value was changed", event.seq);
-                self.find("I4", message);
-            }
-        }
-    }
-}
-
-/// 32 hexadecimal digits. The digest is over salt and value in one, so that a salt of any length could take over digits
-/// of a changed value.
-fn is_salt(text: &str) -> bool {
-    text.len() == 32 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-}
-
-fn chained_digest(body: &EventBody, name: &str) -> Option<String> {
-    if let Some(recording) = body.recording() {
-        return recording.sensitive_digest.as_ref().map(ToString::to_string);
-    }
-    if let EventBody::WorkflowStarted { sensitive_inputs, .. } = body {
-        let input = name.strip_prefix("inputs.")?;
-        return sensitive_inputs.get(input)?.as_str().map(ToOwned::to_owned);
-    }
-    None
 }

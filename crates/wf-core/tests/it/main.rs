@@ -14,6 +14,7 @@ mod access;
 mod any_event;
 mod deadlines;
 mod drive;
+mod evidence;
 mod grid;
 mod laws;
 mod limits;

@@ -110,6 +110,7 @@ impl Attempting<'_> {
                 if let Some(person) = &commit.seen {
                     self.engine.known.add(&commit.next.tenant, person);
                 }
+                self.engine.watchers.tell(&commit.next.tenant, &commit.next.id);
                 self.engine.parts.orchestrator.committed(&commit.next).await;
                 Ok(answered(reply))
             }
