@@ -74,7 +74,8 @@ async fn send(
     commit: &Commit,
     known: &Known,
 ) -> Result<(), CommitError> {
-    let built = build::build(commit, known, memory.fence_base())?;
+    let binds = link.config().state_machine_arn.is_some();
+    let built = build::build(commit, known, memory.fence_base(), binds)?;
     let met = match link.transact(&built.actions()).await {
         Ok(None) => {
             memory.put(keys::head(&commit.next.tenant, &commit.next.id), Arc::new(built.next));

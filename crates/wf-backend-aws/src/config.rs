@@ -15,7 +15,8 @@ pub struct AwsConfig {
     /// Another endpoint than that of the region: an emulator, or an interface endpoint. An emulator needs no account:
     /// with an endpoint on the loopback interface and no credentials in the environment, made-up ones are sent.
     pub endpoint_url: Option<String>,
-    /// The state machine whose executions give workflows a life in time; without one, the server's own clock does.
+    /// The Step Functions state machine whose executions give workflows a life in time; without one, no row of theirs is
+    /// written, and the server's own clock does.
     pub state_machine_arn: Option<String>,
     /// Another endpoint for Step Functions than that of its region; `endpoint_url` when absent.
     pub states_endpoint_url: Option<String>,

@@ -1,6 +1,180 @@
-//! Executions of Step Functions that give open workflows a life in time, and the reconciler that keeps them so.
+//! Executions of Step Functions that give open workflows a life in time, and the rows that bind them to the workflows.
 //!
-//! `definition` is what an execution does, `states` the client that starts, asks, stops and answers executions. The rules
-//! are [`wf_core::reconcile`]'s; docs/reconciler.md.
+//! ```text
+//! commit ── start, end, another next deadline ──▶ attention ─┐
+//! an execution ── registers, says that it is due ─▶ binding ─┴─▶ due ─▶ bound ─▶ wf_core::reconcile ─▶ writes of binding
+//! ```
+//!
+//! `binding` is the item that says which execution may write on behalf of a workflow; `attention` the rows that drive the
+//! reconciler; `lease` who works on a shard of them. Every write here is on behalf of an [`Epoch`] of that lease: of two
+//! reconcilers, the earlier writes nothing once the later has written. `definition` is what an execution does, `states` the
+//! client that starts, asks, stops and answers executions. The rules are [`wf_core::reconcile`]'s; docs/reconciler.md.
 
+mod attention;
+pub(crate) mod binding;
 pub(crate) mod definition;
+mod lease;
+mod states;
+
+pub use attention::Attention;
+pub use binding::{Bound, Written};
+pub use lease::{Epoch, ShardLease};
+
+pub(crate) use attention::wanted;
+
+use wf_core::models::Timestamp;
+use wf_core::ports::{LeaseToken, ReadError};
+use wf_core::reconcile::Replacement;
+
+use crate::keys;
+use crate::link::Link;
+
+/// How many shards the rows of a table are in. All of one workflow are in one; a shard is worked on under one lease.
+pub const SHARDS: u8 = keys::SHARDS;
+
+/// The rows of a table that bind workflows to executions. Cheap to clone.
+///
+/// Errors of all methods: [`ReadError`] when the table does not answer, or what it holds cannot be read. After such an error
+/// a write may have been applied: read again and go on from there.
+#[derive(Debug, Clone)]
+pub struct Bindings {
+    link: Link,
+}
+
+impl Bindings {
+    pub(crate) fn new(link: Link) -> Self {
+        Self { link }
+    }
+
+    /// Takes or renews the lease of a shard; none when somebody else has it.
+    ///
+    /// # Errors
+    /// See [`Bindings`].
+    pub async fn hold(&self, lease: &ShardLease) -> Result<Option<Epoch>, ReadError> {
+        Ok(lease::hold(&self.link, lease).await?)
+    }
+
+    /// Gives the lease of a shard back; false when it is somebody else's.
+    ///
+    /// # Errors
+    /// See [`Bindings`].
+    pub async fn release(&self, shard: u8, token: &LeaseToken) -> Result<bool, ReadError> {
+        Ok(lease::release(&self.link, shard, token).await?)
+    }
+
+    /// What is to be looked at in a shard at `now`: at most `limit` that commits asked for, and at most `limit` that are to
+    /// be looked at for another reason (the execution says that something is due, or it is a while since the last look).
+    ///
+    /// # Errors
+    /// See [`Bindings`].
+    pub async fn due(
+        &self,
+        shard: u8,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<Attention>, ReadError> {
+        Ok(attention::due(&self.link, shard, now, limit).await?)
+    }
+
+    /// The workflow, its binding and its attention row as they are together. Makes the binding of an open workflow that has
+    /// none: one that started before there was a state machine.
+    ///
+    /// # Errors
+    /// See [`Bindings`].
+    pub async fn bound(&self, attention: &Attention, now: Timestamp) -> Result<Bound, ReadError> {
+        Ok(binding::bound(&self.link, attention, now).await?)
+    }
+
+    /// Records that the execution of the binding's fence runs.
+    ///
+    /// # Errors
+    /// See [`Bindings`].
+    pub async fn record(
+        &self,
+        bound: &Bound,
+        epoch: Epoch,
+        now: Timestamp,
+    ) -> Result<Written, ReadError> {
+        Ok(binding::record(&self.link, bound, epoch, now).await?)
+    }
+
+    /// Drops the token that was read, unless another is registered.
+    ///
+    /// # Errors
+    /// See [`Bindings`].
+    pub async fn drop_token(
+        &self,
+        bound: &Bound,
+        epoch: Epoch,
+        now: Timestamp,
+    ) -> Result<Written, ReadError> {
+        Ok(binding::drop_token(&self.link, bound, epoch, now).await?)
+    }
+
+    /// Raises the fence, and forgets what is known of the execution before.
+    ///
+    /// # Errors
+    /// See [`Bindings`].
+    pub async fn replace(
+        &self,
+        bound: &Bound,
+        epoch: Epoch,
+        by: &Replacement,
+        now: Timestamp,
+    ) -> Result<Written, ReadError> {
+        Ok(binding::replace(&self.link, bound, epoch, by, now).await?)
+    }
+
+    /// The execution of this fence was stopped: takes it off the binding, if it is the one that the binding evicts.
+    ///
+    /// # Errors
+    /// See [`Bindings`].
+    pub async fn evicted(
+        &self,
+        bound: &Bound,
+        epoch: Epoch,
+        fence: u64,
+    ) -> Result<Written, ReadError> {
+        Ok(binding::evicted(&self.link, bound, epoch, fence).await?)
+    }
+
+    /// Marks the binding closed: no execution may write any more.
+    ///
+    /// # Errors
+    /// See [`Bindings`].
+    pub async fn close(
+        &self,
+        bound: &Bound,
+        epoch: Epoch,
+        now: Timestamp,
+    ) -> Result<Written, ReadError> {
+        Ok(binding::close(&self.link, bound, epoch, now).await?)
+    }
+
+    /// Nothing is left to do: deletes the attention row, and puts the next look off. Only while the execution waits and
+    /// knows what it must, or the binding is closed, or there is no such workflow. Writes nothing where nothing is to do.
+    ///
+    /// # Errors
+    /// See [`Bindings`].
+    pub async fn settle(
+        &self,
+        bound: &Bound,
+        epoch: Epoch,
+        now: Timestamp,
+    ) -> Result<Written, ReadError> {
+        Ok(attention::settle(&self.link, bound, epoch, now).await?)
+    }
+
+    /// Looks again at `not_before`, unless a commit asks for it earlier.
+    ///
+    /// # Errors
+    /// See [`Bindings`].
+    pub async fn postpone(
+        &self,
+        bound: &Bound,
+        epoch: Epoch,
+        not_before: Timestamp,
+    ) -> Result<Written, ReadError> {
+        Ok(attention::postpone(&self.link, bound, epoch, not_before).await?)
+    }
+}

@@ -41,7 +41,7 @@ pub(crate) const BY_ID: Index = Index { name: "by_id", pk: "id_pk", sk: "id_sk" 
 /// Above every character of a sort key.
 pub(crate) const LAST: char = '\u{10ffff}';
 
-/// Over how many partitions deadlines are spread. All of one workflow are in one.
+/// Over how many partitions deadlines, bindings and attention rows are spread. All of one workflow are in one.
 pub(crate) const SHARDS: u8 = 4;
 
 /// To whom an offer to anybody is filed. No actor is written like this.
@@ -208,12 +208,28 @@ pub(crate) fn deadline(tenant: &TenantId, workflow: &WorkflowId, id: &str, fire_
     Key::new(due(shard_of(tenant, workflow)), sk)
 }
 
+/// Which execution is bound to a workflow.
+pub(crate) fn binding(tenant: &TenantId, id: &WorkflowId) -> Key {
+    Key::new(workflow(tenant, id), "ORCH")
+}
+
+/// The partition of a shard of workflows whose executions are to be looked at.
+pub(crate) fn attentions(shard: u8) -> String {
+    format!("ATTN#{shard}")
+}
+
+/// The row of a workflow whose execution is to be looked at.
+pub(crate) fn attention(tenant: &TenantId, workflow: &WorkflowId) -> Key {
+    Key::new(attentions(shard_of(tenant, workflow)), format!("{tenant}#{workflow}"))
+}
+
 /// A shard's lease of the reconciler.
 pub(crate) fn reconciler(shard: u8) -> Key {
     Key::new(format!("RECON#{shard}"), "LEASE")
 }
 
-fn shard_of(tenant: &TenantId, workflow: &WorkflowId) -> u8 {
+/// In which shard everything of a workflow is that is spread over shards.
+pub(crate) fn shard_of(tenant: &TenantId, workflow: &WorkflowId) -> u8 {
     let digest = Digest::of(format!("{tenant}#{workflow}").as_bytes());
     let nibble = digest.as_str().bytes().next_back().unwrap_or_default();
     nibble % SHARDS
@@ -225,6 +241,11 @@ pub(crate) mod by_state {
 
     pub(crate) fn phase(tenant: &TenantId, phase: Phase) -> String {
         format!("T#{tenant}#{}", phase.as_str())
+    }
+
+    /// By when they are looked at next.
+    pub(crate) fn bindings(shard: u8) -> String {
+        format!("ORCH#{shard}")
     }
 
     pub(crate) const STREAMS: &str = "STREAM";

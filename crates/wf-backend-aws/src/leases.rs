@@ -7,7 +7,7 @@ use wf_core::ports::{Claim, LeaseToken, latest_live_expiry};
 use crate::action::Expression;
 use crate::fault::Fail;
 use crate::item::{Attributes, Item, Value};
-use crate::keys::{self, Key};
+use crate::keys::Key;
 use crate::link::{Changed, Link};
 
 /// When the live lease of an item is over, if it has one.
@@ -22,7 +22,8 @@ pub(crate) fn is_live(item: &Item, now: Timestamp, lease_ms: i64) -> Result<bool
     Ok(live_until(item, now, lease_ms)?.is_some())
 }
 
-fn over(now: Timestamp, lease_ms: i64) -> (&'static str, Vec<(&'static str, Value)>) {
+/// What a lease must be for somebody else to take it.
+pub(crate) fn over(now: Timestamp, lease_ms: i64) -> (&'static str, Vec<(&'static str, Value)>) {
     let text =
         "(attribute_not_exists(lease_until) OR lease_until <= :now OR lease_until > :horizon)";
     let horizon = latest_live_expiry(now, lease_ms).as_ms();
@@ -64,51 +65,5 @@ async fn put(
             item.opt_text("lease_token")? == Some(&token.0)
         }
         Changed::Not { .. } => false,
-    })
-}
-
-/// The lease of one shard of the reconciler, of which one process at a time works.
-#[derive(Debug, Clone)]
-pub struct ShardLease {
-    /// Which shard.
-    pub shard: u8,
-    /// Random, one's own.
-    pub token: LeaseToken,
-    /// Now.
-    pub now: Timestamp,
-    /// How long the lease lasts, in milliseconds.
-    pub lease_ms: i64,
-}
-
-impl ShardLease {
-    /// A lease that `token` asks for at `now`.
-    #[must_use]
-    pub fn new(shard: u8, token: LeaseToken, now: Timestamp, lease_ms: i64) -> Self {
-        Self { shard, token, now, lease_ms }
-    }
-}
-
-/// Takes or renews the lease of a shard; false when somebody else has it.
-pub(crate) async fn hold_shard(link: &Link, lease: &ShardLease) -> Result<bool, Fail> {
-    let (over, mut values) = over(lease.now, lease.lease_ms);
-    values.push((":mine", Value::s(&lease.token.0)));
-    let condition = Expression::new(
-        format!("{over} OR lease_token = :mine"),
-        values.into_iter().collect::<Attributes>(),
-    );
-    put(link, &keys::reconciler(lease.shard), &lease.token, lease.now, lease.lease_ms, condition)
-        .await
-}
-
-/// Gives the lease of a shard back; false when it is somebody else's. One that nobody has is given back.
-pub(crate) async fn release_shard(
-    link: &Link,
-    shard: u8,
-    token: &LeaseToken,
-) -> Result<bool, Fail> {
-    let mine = Expression::new("lease_token = :mine", [(":mine", Value::s(&token.0))]);
-    Ok(match link.delete(&keys::reconciler(shard), &mine).await? {
-        Changed::Done => true,
-        Changed::Not { met, .. } => met.is_none(),
     })
 }

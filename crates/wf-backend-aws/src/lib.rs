@@ -9,7 +9,7 @@
 //!
 //! Modules in reading order: `config`, `client`, `table`, `open`, [`AwsStore`] in `store`, `keys` (where each item is),
 //! `item`, `action` and `codec` (item ↔ domain), `known` (what makes a commit need no read), `commit`, `read`, `outbox`,
-//! `deadlines`, `leases`, `definitions`, `sweep`, `link` (the wire: counting, time-outs, repeats), `fault` (the only
+//! `deadlines`, `leases`, `definitions`, `sweep`, [`execution`] (which execution is bound to which workflow), `link` (the wire: counting, time-outs, repeats), `fault` (the only
 //! mapping of the SDK's errors). Beside them `permissions` (what requests need to be allowed), `template` (the table as
 //! CloudFormation) and `examine` (for doctor). docs/dynamodb.md shows an example of each item.
 
@@ -23,7 +23,7 @@ mod copy;
 mod deadlines;
 mod definitions;
 pub mod examine;
-mod execution;
+pub mod execution;
 mod fault;
 mod item;
 mod keys;
@@ -45,7 +45,6 @@ pub use config::AwsConfig;
 pub use copy::AwsCopy;
 pub use execution::definition::definition;
 pub use fault::{Cause, Trouble};
-pub use leases::ShardLease;
 pub use link::Usage;
 pub use open::Opened;
 pub use store::AwsStore;

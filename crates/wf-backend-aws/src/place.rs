@@ -16,6 +16,11 @@ pub(crate) enum Place {
         tenant: TenantId,
         workflow: WorkflowId,
     },
+    /// Which execution is bound to the workflow.
+    Binding {
+        tenant: TenantId,
+        workflow: WorkflowId,
+    },
     Ledger {
         tenant: TenantId,
     },
@@ -32,6 +37,8 @@ pub(crate) enum Place {
     Definition,
     Version,
     Deadline,
+    /// Says that the execution of a workflow is to be looked at.
+    Attention,
     /// Says that a workflow's ledger rows have no expiry yet.
     Sweep,
     /// Leads to a workflow: what it is about stands in the item.
@@ -56,6 +63,9 @@ pub(crate) fn of(key: &Key) -> Result<Place, Fail> {
         (["T", t, "WF", id], _) if sk.starts_with("EVT#") => {
             Place::Event { tenant: tenant(t)?, workflow: workflow(id)? }
         }
+        (["T", t, "WF", id], "ORCH") => {
+            Place::Binding { tenant: tenant(t)?, workflow: workflow(id)? }
+        }
         (["T", t, "IDEM", _, _], "IDEM") => Place::Ledger { tenant: tenant(t)? },
         (["T", _, "ASSET", _], "LOCK") => Place::Lock,
         (["T", _, "ASSET", _], _) if sk.starts_with(DONE) => Place::Index,
@@ -73,6 +83,7 @@ pub(crate) fn of(key: &Key) -> Result<Place, Fail> {
         (["DEF", _], "DEF") => Place::Definition,
         (["PROC"], _) => Place::Version,
         (["DUE", _], _) => Place::Deadline,
+        (["ATTN", _], _) => Place::Attention,
         ([SWEEP], _) => Place::Sweep,
         (["STORE"], "SECRET") => Place::Identity,
         (["RECON", _], "LEASE") => Place::Lease,

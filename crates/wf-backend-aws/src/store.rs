@@ -8,19 +8,18 @@ use wf_core::models::{Actor, Digest, Person, TenantId, Timestamp, Workflow, Work
 use wf_core::policy::Definition;
 use wf_core::ports::{
     Backlog, Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
-    LeaseToken, ListQuery, LoadQuery, NextDeadline, OpenError, OutboxPage, OutboxPurge,
-    OutboxQuery, Page, ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort,
-    StoreIdentity, Swept,
+    ListQuery, LoadQuery, NextDeadline, OpenError, OutboxPage, OutboxPurge, OutboxQuery, Page,
+    ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
 };
 use wf_core::state_machine::Event;
 
 use crate::config::AwsConfig;
+use crate::execution::Bindings;
 use crate::known::Memory;
-use crate::leases::ShardLease;
 use crate::link::{Link, Usage};
 use crate::open::{self, Opened};
 use crate::read::{events, lists, load};
-use crate::{backlog, commit, deadlines, definitions, keys, leases, outbox, strays, sweep};
+use crate::{backlog, commit, deadlines, definitions, keys, outbox, strays, sweep};
 
 /// A store in a DynamoDB table. Cheap to clone; all clones are one store. Nothing runs in the background and nothing is
 /// buffered: when a call has returned, its work is done.
@@ -72,20 +71,10 @@ impl AwsStore {
         Ok(strays::look(&self.link).await?)
     }
 
-    /// Takes or renews the lease of a shard of the reconciler; false when somebody else has it.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the table does not answer.
-    pub async fn hold_shard(&self, lease: &ShardLease) -> Result<bool, ReadError> {
-        Ok(leases::hold_shard(&self.link, lease).await?)
-    }
-
-    /// Gives the lease of a shard back; false when it is somebody else's.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the table does not answer.
-    pub async fn release_shard(&self, shard: u8, token: &LeaseToken) -> Result<bool, ReadError> {
-        Ok(leases::release_shard(&self.link, shard, token).await?)
+    /// The rows that bind workflows to executions.
+    #[must_use]
+    pub fn bindings(&self) -> Bindings {
+        Bindings::new(self.link.clone())
     }
 }
 

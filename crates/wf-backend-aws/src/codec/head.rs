@@ -64,6 +64,11 @@ impl Known {
         }
     }
 
+    /// When the next of its deadlines is due.
+    pub(crate) fn next_due(&self) -> Option<i64> {
+        self.due.values().min().copied()
+    }
+
     /// The lock row of an asset that the workflow holds.
     pub(crate) fn lock(&self, workflow: &Workflow, asset: &AssetId) -> Option<LockRow> {
         let held = self.held.get(asset)?;

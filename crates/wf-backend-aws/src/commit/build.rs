@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use wf_core::limits::{
-    ASSETS_MAX, DEADLINES_MAX, EVENT_BYTES_MAX, EVENTS_MAX, OUTBOX_ROWS_MAX, STATE_BYTES_MAX,
+    ASSETS_MAX, DEADLINES_MAX, EVENT_BYTES_MAX, EVENTS_MAX, OUTBOX_ROWS_MAX, START_DEADLINES_MAX,
+    STATE_BYTES_MAX,
 };
 use wf_core::locks::LockChange;
 use wf_core::models::{Actor, Person};
@@ -12,6 +13,7 @@ use wf_core::ports::{Commit, CommitError, DeadlineChange};
 use crate::action::{Action, Expression, absent};
 use crate::codec::head::{Held, Known};
 use crate::codec::{self, ledger, lock, outbox};
+use crate::execution;
 use crate::fault::Fail;
 use crate::item::{Attributes, Value, json};
 use crate::keys::{self, Key, by_state};
@@ -26,6 +28,10 @@ const _: () = assert!(6 + EVENTS_MAX + DEADLINES_MAX + OUTBOX_ACTIONS <= ACTIONS
 // The commit with most locks is an end: ledger, head, open, offer and blocked index, count, done, sweep, list, person,
 // attention row; each asset is freed, is done with, and has an event.
 const _: () = assert!(11 + 3 * ASSETS_MAX + 1 + DEADLINES_MAX + OUTBOX_ACTIONS <= ACTIONS_MAX);
+
+// A start: ledger, head, open index, count, list, person, binding, attention row; each asset is taken. It has two events,
+// and one for each wait that begins.
+const _: () = assert!(8 + ASSETS_MAX + 2 + 2 * START_DEADLINES_MAX + OUTBOX_ACTIONS <= ACTIONS_MAX);
 
 /// What a condition is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,8 +62,13 @@ impl Built {
     }
 }
 
-/// `fence_base` is the fence of an asset that has no lock row.
-pub(super) fn build(commit: &Commit, known: &Known, fence_base: u64) -> Result<Built, CommitError> {
+/// `fence_base` is the fence of an asset that has no lock row. With `binds`, workflows are bound to executions.
+pub(super) fn build(
+    commit: &Commit,
+    known: &Known,
+    fence_base: u64,
+    binds: bool,
+) -> Result<Built, CommitError> {
     let corrupt = Fail::into_commit_error;
     let next = &commit.next;
     let key = keys::ledger(&commit.ledger.key);
@@ -83,6 +94,9 @@ pub(super) fn build(commit: &Commit, known: &Known, fence_base: u64) -> Result<B
     write_index(commit, known, &now, &mut rest);
     rest.extend(commit.seen.as_ref().map(|person| seen(commit, person)));
     write_messages(commit, &mut rest)?;
+    if binds {
+        write_binding(commit, known, &now, &mut rest);
+    }
     Ok(Built { judged, rest, trusts_head, next: now })
 }
 
@@ -203,6 +217,21 @@ fn write_index(commit: &Commit, known: &Known, now: &Known, rest: &mut Vec<Actio
     }
     if !next.phase.is_open() {
         let (key, item) = codec::head::to_sweep(next);
+        rest.push(Action::put(key, item));
+    }
+}
+
+/// The binding of a workflow that starts, and a row where its execution must learn something: of the start, of the end, of
+/// another next deadline.
+fn write_binding(commit: &Commit, known: &Known, now: &Known, rest: &mut Vec<Action>) {
+    let next = &commit.next;
+    let starts = commit.expected == 0;
+    if starts {
+        let (key, item) = execution::binding::new(next, next.fence.max(1), next.updated_at);
+        rest.push(Action::put(key, item).when(absent()));
+    }
+    if starts || !next.phase.is_open() || known.next_due() != now.next_due() {
+        let (key, item) = execution::wanted(next);
         rest.push(Action::put(key, item));
     }
 }

@@ -161,7 +161,9 @@ fn record(key: &Key, place: &Place, item: &Item) -> Result<Option<Record>, Fail>
         }
         // Heads are read with what stands beside them, all others follow from them.
         Place::Head { .. }
+        | Place::Binding { .. }
         | Place::Deadline
+        | Place::Attention
         | Place::Sweep
         | Place::Index
         | Place::Identity

@@ -9,6 +9,7 @@ use wf_core::ports::{LedgerKey, OutboxState};
 use super::Beside;
 use crate::codec::head::{self, Known};
 use crate::codec::{self, ledger, lock, outbox};
+use crate::execution::binding;
 use crate::fault::Fail;
 use crate::item::Item;
 use crate::keys::{self, Key};
@@ -50,7 +51,12 @@ pub(super) fn wants(place: &Place, key: &Key, item: &Item) -> Result<Vec<Key>, F
         Place::Index if key.sk.starts_with(keys::OPEN) => {
             vec![named(item)?, Key::new(key.pk.clone(), "COUNT")]
         }
-        Place::Index | Place::Deadline | Place::Sweep | Place::Stream => vec![named(item)?],
+        Place::Index
+        | Place::Binding { .. }
+        | Place::Deadline
+        | Place::Attention
+        | Place::Sweep
+        | Place::Stream => vec![named(item)?],
         Place::Message => {
             let message = outbox::read(item)?.message;
             let pk = keys::workflow(&message.tenant, &message.workflow_id);
@@ -114,6 +120,28 @@ pub(super) fn judge(place: &Place, key: &Key, item: &Item, beside: &Beside) -> R
             let (id, at) = (item.text("deadline")?, item.number::<i64>("fire_at")?);
             let right = known.is_some_and(|(_, known)| known.due.get(id) == Some(&at));
             Ok(first(&[(!right, "a deadline is of no workflow that has it")]))
+        }
+        Place::Binding { .. } => {
+            let bound = binding::read(item)?;
+            let state = beside.get(&named(item)?).map(head::read_state).transpose()?;
+            let here = state.as_ref().is_some_and(|w| keys::binding(&w.tenant, &w.id) == *key);
+            let over = state.is_some_and(|w| !w.phase.is_open());
+            let listed = item.opt_text(keys::BY_STATE.pk)?.is_some();
+            Ok(first(&[
+                (!here, "a binding is of no workflow"),
+                (bound.closed && !over, "the binding of an open workflow is closed"),
+                (bound.closed == listed, "a binding is in a list, or in none, against its state"),
+            ]))
+        }
+        Place::Attention => {
+            let state = beside.get(&named(item)?).map(head::read_state).transpose()?;
+            let here = state.as_ref().is_some_and(|w| keys::attention(&w.tenant, &w.id) == *key);
+            let wanted: u64 = item.number("wanted_revision")?;
+            let ahead = state.is_some_and(|w| wanted > w.revision);
+            Ok(first(&[
+                (!here, "an execution is to be looked at for no workflow"),
+                (ahead, "an execution is to know a revision that there is not"),
+            ]))
         }
         Place::Sweep => {
             let state = beside.get(&named(item)?).map(head::read_state).transpose()?;
@@ -265,7 +293,9 @@ pub(super) async fn partition(
         | Place::Message
         | Place::Definition
         | Place::Version
+        | Place::Binding { .. }
         | Place::Deadline
+        | Place::Attention
         | Place::Sweep
         | Place::Index
         | Place::Identity

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use wf_backend_aws::{AwsStore, ShardLease};
+use wf_backend_aws::AwsStore;
+use wf_backend_aws::execution::ShardLease;
 use wf_core::ports::{
     ClaimedStream, LeaseToken, OutboxQuery, OutboxState, SettleError, Settled, Settlement,
     StorageBackendPort as _,
@@ -229,15 +230,16 @@ async fn a_shard_is_given_back_although_the_answer_was_lost() {
     let (store, wire, _) = store().await;
     let (a, b) = (LeaseToken("a".to_owned()), LeaseToken("b".to_owned()));
     wire.next("UpdateItem", [Fault::Lost]);
+    let rows = store.bindings();
     let lease = ShardLease::new(1, a.clone(), at(0), 30_000);
-    assert!(store.hold_shard(&lease).await.expect("a lease"));
-    wire.next("DeleteItem", [Fault::Lost]);
-    assert!(!store.release_shard(1, &b).await.expect("an answer"), "not theirs to give");
-    wire.next("DeleteItem", [Fault::Lost]);
-    assert!(store.release_shard(1, &a).await.expect("an answer"));
+    assert!(rows.hold(&lease).await.expect("a lease").is_some());
+    wire.next("UpdateItem", [Fault::Lost]);
+    assert!(!rows.release(1, &b).await.expect("an answer"), "not theirs to give");
+    wire.next("UpdateItem", [Fault::Lost]);
+    assert!(rows.release(1, &a).await.expect("an answer"));
     let next = ShardLease::new(1, b, at(1), 30_000);
-    assert!(store.hold_shard(&next).await.expect("a lease"));
-    assert!(!store.release_shard(1, &a).await.expect("an answer"), "it has a new holder");
+    assert!(rows.hold(&next).await.expect("a lease").is_some());
+    assert!(!rows.release(1, &a).await.expect("an answer"), "it has a new holder");
 }
 
 #[tokio::test]
