@@ -4,7 +4,7 @@
 //! [`model`] (the reference model, which keeps them all), [`fault`] (a store that fails on a script), [`mutants`]
 //! (stores that are broken on purpose), [`random`] (random command lists, compared with the model); then the doubles of
 //! the other ports: [`clock`], [`ids`], [`notification`], [`orchestrator`]; and [`audit`], which holds what callers of a
-//! running server saw against its store.
+//! running server saw against its store; [`step_functions`] stands for an orchestrator outside the process.
 //!
 //! A dev-dependency only. It names no database and no transport: fixtures live in the tests of their backend.
 //!
@@ -62,3 +62,4 @@ pub mod mutants;
 pub mod notification;
 pub mod orchestrator;
 pub mod random;
+pub mod step_functions;

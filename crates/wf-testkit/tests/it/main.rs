@@ -31,3 +31,4 @@ mod mutants;
 #[path = "../../../wf-core/tests/it/plain_policy.rs"]
 mod plain_policy;
 mod random;
+mod step_functions;
