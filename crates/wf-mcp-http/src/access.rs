@@ -12,7 +12,7 @@ use wf_core::state_machine::Rejection;
 use crate::auth::Caller;
 use crate::entrance::{Entrance, ServiceLists};
 use crate::fault::Denied;
-use crate::tools::{self, Needs, Spec};
+use crate::tools::Needs;
 use crate::wire::envelope::Request;
 
 /// Who asks, and by which path; in the extensions of every request behind `layers::identity`.
@@ -34,34 +34,34 @@ const SERVICE_METHODS: &[&str] = &[
 ];
 
 impl Visitor {
-    /// Lets a request in, or says how it is refused.
+    /// Lets a request in, or says how it is refused. `needs` is what the tool needs that it calls.
     ///
     /// A service that acts gets a 401 on a headerless path, which makes such clients link an account; elsewhere a 403,
     /// since a 401 would make clients drop a token that is valid. A person without the scope gets a 403 where clients
     /// can ask for more scopes, and elsewhere the tool's own NOT_ALLOWED, which can be spoken.
-    pub(crate) fn admit(&self, request: &Request) -> Result<(), Denied> {
+    pub(crate) fn admit(&self, request: &Request, needs: Option<Needs>) -> Result<(), Denied> {
         match &self.caller {
             Caller::Service(_) if SERVICE_METHODS.contains(&request.method.as_str()) => Ok(()),
             Caller::Service(_) if self.entrance.challenges() => {
                 Err(self.entrance.insufficient(Needs::Write.scopes()))
             }
             Caller::Service(_) => Err(self.entrance.unauthorized()),
-            Caller::User(principal) => match request.tool().and_then(tools::spec) {
-                Some(spec) if self.entrance.challenges() && !spec.needs.met(principal.scopes) => {
-                    Err(self.entrance.insufficient(spec.needs.scopes()))
+            Caller::User(principal) => match needs {
+                Some(needs) if self.entrance.challenges() && !needs.met(principal.scopes) => {
+                    Err(self.entrance.insufficient(needs.scopes()))
                 }
                 Some(_) | None => Ok(()),
             },
         }
     }
 
-    /// Whether the caller's list has this tool.
-    pub(crate) fn lists(&self, spec: &Spec) -> bool {
+    /// Whether the caller's list has a tool that needs this.
+    pub(crate) fn lists(&self, needs: Needs) -> bool {
         match &self.caller {
-            Caller::User(principal) => spec.needs.met(principal.scopes),
+            Caller::User(principal) => needs.met(principal.scopes),
             Caller::Service(_) => match self.entrance.service_lists {
                 ServiceLists::All => true,
-                ServiceLists::Technician => spec.needs.met(TECHNICIAN),
+                ServiceLists::Technician => needs.met(TECHNICIAN),
             },
         }
     }

@@ -18,26 +18,27 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use serde_json::Value;
 use tokio::time::Instant;
 use tower::Service;
-use wf_core::engine::Engine;
 
 use crate::access::Visitor;
+use crate::asking;
 use crate::body;
 use crate::config::HttpConfig;
 use crate::exchange::{Deadlines, Request, RequestId, RequestSpan, Response};
 use crate::fault::{Denied, Fault, RpcFault, RpcKind, empty};
-use crate::handler::{Handler, Sent};
+use crate::handler::Sent;
+use crate::joined::Joined;
 use crate::layers::Answering;
-use crate::tools;
 use crate::wire::envelope::{self, Message};
 use crate::wire::headers;
 use crate::wire::meta::PROTOCOL_VERSION;
 
-type Mcp = StreamableHttpService<Handler, NeverSessionManager>;
+type Mcp = StreamableHttpService<Joined, NeverSessionManager>;
 
 /// The service of `/mcp`.
 #[derive(Clone)]
 pub(crate) struct Front {
     mcp: Arc<Mcp>,
+    served: Joined,
     max_body_bytes: usize,
 }
 
@@ -48,8 +49,7 @@ impl std::fmt::Debug for Front {
 }
 
 impl Front {
-    pub(crate) fn new(engine: Arc<Engine>, config: &HttpConfig) -> Self {
-        let handler = Handler::new(engine);
+    pub(crate) fn new(served: Joined, config: &HttpConfig) -> Self {
         let mut settings = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
@@ -57,8 +57,9 @@ impl Front {
         // Host and Origin are checked by our own layer, which knows more.
         settings.allowed_hosts = Vec::new();
         let sessions = Arc::new(NeverSessionManager::default());
-        let mcp = StreamableHttpService::new(move || Ok(handler.clone()), sessions, settings);
-        Self { mcp: Arc::new(mcp), max_body_bytes: config.max_body_bytes }
+        let each = served.clone();
+        let mcp = StreamableHttpService::new(move || Ok(each.clone()), sessions, settings);
+        Self { mcp: Arc::new(mcp), served, max_body_bytes: config.max_body_bytes }
     }
 
     /// Ends what rmcp may still wait for.
@@ -76,6 +77,7 @@ impl Front {
             Message::Request(request) => self.request(head, request, bytes).await,
             Message::Notification => {
                 headers::version(&head.headers, None, None)?;
+                check_size(&bytes, None)?;
                 self.pass(head, bytes, None).await
             }
             Message::Response => {
@@ -95,7 +97,7 @@ impl Front {
         request: envelope::Request,
         bytes: Bytes,
     ) -> Result<Response, Fault> {
-        admit(&head.extensions, &request)?;
+        admit(&self.served, &head.extensions, &request)?;
         let id = request.id.clone();
         // The handshake names its revision in its parameters, and rmcp negotiates it.
         if request.method == INITIALIZE {
@@ -104,9 +106,12 @@ impl Front {
             let in_body = request.meta().and_then(|meta| meta.get(PROTOCOL_VERSION));
             headers::version(&head.headers, Some(&id), in_body.and_then(Value::as_str))?;
         }
-        let message = match prepare(&mut head.extensions, request)? {
+        let message = match prepare(&self.served, &mut head.extensions, request)? {
             Some(message) => message,
-            None => bytes,
+            None => {
+                check_size(&bytes, Some(&id))?;
+                bytes
+            }
         };
         self.pass(head, message, Some(id)).await
     }
@@ -118,7 +123,6 @@ impl Front {
         message: Bytes,
         id: Option<Value>,
     ) -> Result<Response, Fault> {
-        check_size(&message, id.as_ref())?;
         headers::normalise(&mut head.headers);
         head.headers.insert(CONTENT_LENGTH, HeaderValue::from(message.len()));
         let incident = head.extensions.get::<RequestId>().cloned();
@@ -135,9 +139,13 @@ pub(crate) const INITIALIZE: &str = "initialize";
 const MESSAGE_BYTES_MAX: usize = 64 * 1024;
 
 /// Lets in who may ask this, and says in the log what is asked. The same however a request came.
-pub(crate) fn admit(extensions: &Extensions, request: &envelope::Request) -> Result<(), Denied> {
+pub(crate) fn admit(
+    served: &Joined,
+    extensions: &Extensions,
+    request: &envelope::Request,
+) -> Result<(), Denied> {
     if let Some(visitor) = extensions.get::<Visitor>() {
-        visitor.admit(request)?;
+        visitor.admit(request, request.tool().and_then(|tool| served.needs_of(tool)))?;
     }
     if let Some(RequestSpan(span)) = extensions.get::<RequestSpan>() {
         // Only methods that MCP knows: the name comes from the client.
@@ -146,24 +154,33 @@ pub(crate) fn admit(extensions: &Extensions, request: &envelope::Request) -> Res
     Ok(())
 }
 
-/// Checks what rmcp would not, and puts a tool's arguments beside the message, for the handler. Answers the message
-/// without them, where there are any. The same however a request came.
+/// Checks what rmcp would not, and puts the arguments of a tool of ours beside the message, for the handler. Answers the
+/// message without them, where there are any. The same however a request came.
+///
+/// The arguments of a guest's tool stay in the message, where its handler looks for them: read strictly and written again.
 pub(crate) fn prepare(
+    served: &Joined,
     extensions: &mut Extensions,
-    request: envelope::Request,
+    mut request: envelope::Request,
 ) -> Result<Option<Bytes>, RpcFault> {
     check_params(&request)?;
     let Some(tool) = request.tool() else {
         return Ok(None);
     };
-    if tools::spec(tool).is_none() {
+    let is_own = served.own_tool(tool).is_some();
+    if !is_own && served.needs_of(tool).is_none() {
         let shown: String = tool.chars().take(64).collect();
-        let text = format!("unknown tool: {shown}; the tools are {}", tools::names());
+        let text = format!("unknown tool: {shown}; the tools are {}", served.known());
         return Err(RpcFault::new(Some(&request.id), RpcKind::InvalidParams, text));
     }
-    let message = Bytes::from(request.to_bytes());
+    let mut message = request.to_bytes();
+    check_size(&message, Some(&request.id))?;
+    if !is_own {
+        request.restore();
+        message = request.to_bytes();
+    }
     extensions.insert(Sent(Arc::new(request.arguments)));
-    Ok(Some(message))
+    Ok(Some(message.into()))
 }
 
 /// Refuses what would be too much to keep while it is answered.
@@ -203,6 +220,8 @@ fn check_params(request: &envelope::Request) -> Result<(), RpcFault> {
         && param("cursor").is_some_and(|cursor| !cursor.is_string())
     {
         "params.cursor must be a string"
+    } else if let Some(problem) = request.params.as_ref().and_then(asking::check_params) {
+        problem
     } else {
         return Ok(());
     };

@@ -1,6 +1,6 @@
 //! The server as rmcp sees it: says what it is, lists the tools, and turns calls into calls of the engine.
 //!
-//! A call runs in a task of its own: the client going away, rmcp's cancellation and the request's deadline end the
+//! Questions that the client can ask are `asking`'s. A call runs in a task of its own: the client going away, rmcp's cancellation and the request's deadline end the
 //! waiting, never the work. What was begun is committed or rejected, and the caller may ask again.
 
 use std::borrow::Cow;
@@ -24,6 +24,7 @@ use wf_core::models::{Principal, TenantId};
 use wf_core::state_machine::Rejection;
 
 use crate::access::Visitor;
+use crate::asking::{self, Given, Round};
 use crate::auth;
 use crate::exchange::{Deadlines, InFlight, RequestId, RequestSpan};
 use crate::failpoint;
@@ -38,7 +39,7 @@ use crate::wire::{meta, result};
 pub(crate) struct Sent(pub(crate) Arc<Arguments>);
 
 /// How long a client may keep what is a function of the build, in milliseconds.
-const TTL_MS: u64 = 5 * 60 * 1_000;
+pub(crate) const TTL_MS: u64 = 5 * 60 * 1_000;
 
 /// Answers MCP. Cheap to clone: rmcp makes one for each request.
 #[derive(Debug, Clone)]
@@ -47,17 +48,17 @@ pub(crate) struct Handler {
 }
 
 /// What a call needs of the request around it.
-struct Caller {
-    principal: Arc<Principal>,
-    request_id: RequestId,
-    span: Span,
-    deadlines: Deadlines,
-    place: Option<InFlight>,
+pub(crate) struct Caller {
+    pub(crate) principal: Arc<Principal>,
+    pub(crate) request_id: RequestId,
+    pub(crate) span: Span,
+    pub(crate) deadlines: Deadlines,
+    pub(crate) place: Option<InFlight>,
 }
 
 impl Caller {
     /// Takes it out of the extensions; the layers put all of it there, and let only persons call.
-    fn of(parts: &Parts) -> Option<Self> {
+    pub(crate) fn of(parts: &Parts) -> Option<Self> {
         let extensions = &parts.extensions;
         Some(Self {
             principal: match &extensions.get::<Visitor>()?.caller {
@@ -103,6 +104,7 @@ impl Handler {
         meta: CallMeta,
         meta_verdict: Result<(), Rejection>,
         caller: Caller,
+        given: Given,
     ) -> Reply {
         // Rights first: whoever has none learns neither what is wrong with the arguments nor what could be started.
         if let Err(rejection) = spec.needs.of(&caller.principal) {
@@ -117,7 +119,7 @@ impl Handler {
         let (engine, its_meta, its_id) =
             (Arc::clone(&self.engine), meta.clone(), request_id.clone());
         let work = async move {
-            let mut reply = ask(&engine, &principal, &asked, &its_meta).await;
+            let mut reply = asking::go_on(&engine, &principal, asked, &given, &its_meta).await;
             if let Some(why) = unlogged(&reply) {
                 let incident = &*its_id.0;
                 tracing::error!(incident, tool = spec.name, why, "a call failed by a bug");
@@ -153,7 +155,12 @@ fn read(spec: &'static Spec, sent: &Arguments, meta: &CallMeta) -> Result<Asked,
     }
 }
 
-async fn ask(engine: &Engine, principal: &Principal, asked: &Asked, meta: &CallMeta) -> Reply {
+pub(crate) async fn ask(
+    engine: &Engine,
+    principal: &Principal,
+    asked: &Asked,
+    meta: &CallMeta,
+) -> Reply {
     match asked {
         Asked::Change(call) => engine.execute(principal, call).await,
         Asked::FindWork(query) => engine.find_work(principal, query, meta).await,
@@ -177,7 +184,7 @@ fn too_slow() -> Rejection {
     Rejection::unavailable(text, None)
 }
 
-fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
     version.is_some_and(|v| v.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
@@ -191,15 +198,16 @@ fn wrap(reply: Reply, modern: bool) -> Result<CallToolResult, ErrorData> {
         tracing::error!(%error, "a reply has no canonical form");
         ErrorData::internal_error("the result cannot be written", None)
     })?;
-    if modern {
-        // MCP 2026-07-28 wants the server to name itself in every result.
-        if let Ok(value) = serde_json::to_value(implementation()) {
-            let mut meta = MetaObject::default();
-            meta.insert("io.modelcontextprotocol/serverInfo".to_owned(), value);
-            wrapped.meta = Some(meta);
-        }
-    }
+    wrapped.meta = own_name(modern);
     Ok(wrapped)
+}
+
+/// MCP 2026-07-28 wants the server to name itself in every result.
+fn own_name(modern: bool) -> Option<MetaObject> {
+    let value = modern.then(|| serde_json::to_value(implementation()).ok()).flatten()?;
+    let mut meta = MetaObject::default();
+    meta.insert("io.modelcontextprotocol/serverInfo".to_owned(), value);
+    Some(meta)
 }
 
 fn record(span: &Span, tenant: &TenantId, spec: &Spec, reply: &Reply, took: Duration) {
@@ -245,7 +253,7 @@ impl ServerHandler for Handler {
             return Err(ErrorData::internal_error("the request lost its parts", None));
         };
         let all = TOOLS.iter().zip(LISTED.iter());
-        let own = all.filter(|(spec, _)| visitor.lists(spec)).map(|(_, tool)| tool.clone());
+        let own = all.filter(|(spec, _)| visitor.lists(spec.needs)).map(|(_, tool)| tool.clone());
         let listed = ListToolsResult::with_all_items(own.collect());
         Ok(if is_modern(&context) {
             listed.with_ttl_ms(TTL_MS).with_cache_scope(CacheScope::Private)
@@ -271,8 +279,13 @@ impl ServerHandler for Handler {
         let (span, principal) = (caller.span.clone(), Arc::clone(&caller.principal));
         let modern = is_modern(&context);
         let (call_meta, verdict) = meta::read(Some(&context.meta));
-        let reply = self.call(spec, sent, call_meta, verdict, caller).await;
+        let asks = (modern, asking::asks(&context.meta));
+        let round = Round::begin(&self.engine, (&principal, spec, sent), &request, asks)?;
+        let reply = self.call(spec, sent, call_meta, verdict, caller, round.given()).await;
         record(&span, &principal.tenant, spec, &reply, started.elapsed());
+        if let Some(question) = round.back(&reply, own_name(modern))? {
+            return Ok(question);
+        }
         wrap(reply, modern).map(CallToolResponse::from)
     }
 }

@@ -4,7 +4,8 @@
 //! socket → accept → guard → stack of layers → routes → front (strict reading) → rmcp → handler → wf_core::engine
 //! ```
 //!
-//! Modules in reading order: [`config`] and [`server`] (what `wf-cli` calls), `accept` and `guard` (connections),
+//! Modules in reading order: [`config`], [`builder`] and [`server`] (what `wf-cli` calls), [`guest`] and `joined` (handlers
+//! of other making, and one server of theirs and ours), `accept` and `guard` (connections),
 //! `stack` (the order of the layers) and `layers` (each of them), `routes`, [`entrance`] and `access` (what a path tells
 //! and whom it lets in), `ack` (the page of a link in an escalation), `wire` (bytes to typed calls and back),
 //! `handler` (rmcp's view of us), `tools` (the tool table and schemas), `fault` (the only map from errors to HTTP and
@@ -15,8 +16,10 @@
 mod accept;
 mod access;
 mod ack;
+mod asking;
 pub mod auth;
 mod body;
+pub mod builder;
 mod clients;
 pub mod config;
 pub mod entrance;
@@ -25,24 +28,29 @@ mod failpoint;
 mod fault;
 mod front;
 mod guard;
+pub mod guest;
 mod handler;
+mod joined;
 mod layers;
 mod probes;
 mod routes;
 pub mod server;
 mod stack;
+pub mod stdio;
 mod telemetry;
 pub mod tls;
 mod tools;
 mod wire;
 
 pub use auth::{Authenticator, Caller, Refusal, ServiceCaller};
+pub use builder::Builder;
 pub use config::{HttpConfig, RateLimit, RateLimitError};
 pub use entrance::{Challenge, Mirror, Protection, ServiceLists};
+pub use guest::{Guest, caller};
 pub use probes::Probes;
 pub use server::{Drained, ServeError, Server};
 pub use tls::{Tls, TlsError};
-pub use tools::{SUPPORTED_VERSIONS, instructions, result_schema, tool_list};
+pub use tools::{Needs, SUPPORTED_VERSIONS, instructions, result_schema, tool_list};
 
 /// The code of the README, compiled as a test.
 #[cfg(doctest)]

@@ -17,16 +17,17 @@ use tokio::time::{Instant, timeout_at};
 use wf_core::engine::Engine;
 
 use crate::accept::Acceptor;
-use crate::auth::{Authenticator, Nobody};
+use crate::builder::Builder;
 use crate::clients::Clients;
 use crate::config::HttpConfig;
 use crate::entrance::Entrances;
 use crate::failpoint;
 use crate::front::Front;
+use crate::guest::Guest;
+use crate::joined::Joined;
 use crate::layers::hosts::Hosts;
 use crate::layers::rate::Rate;
 use crate::layers::trace::RequestIds;
-use crate::probes::Probes;
 use crate::routes::Answers;
 use crate::stack::{self, Parts};
 
@@ -36,6 +37,21 @@ pub enum ServeError {
     /// There is nothing to listen on.
     #[error("no address to listen on")]
     NoAddress,
+    /// There is neither an engine nor a guest.
+    #[error("nothing to serve: give the builder an engine, a guest, or both")]
+    Nothing,
+    /// A guest has a tool that is called like one of ours.
+    #[error("the guest's tool {tool} is called like one of this server's own")]
+    ToolTaken {
+        /// The name.
+        tool: &'static str,
+    },
+    /// Something was said of a tool that the guest does not have.
+    #[error("the guest has no tool {tool}, of which it is said what it needs")]
+    NoSuchTool {
+        /// The name.
+        tool: String,
+    },
     /// An address cannot be listened on.
     #[error("cannot listen on {address}")]
     Bind {
@@ -75,28 +91,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens, for a server without authentication: every caller is the principal `local`.
-    ///
-    /// # Errors
-    /// [`ServeError`].
-    pub async fn bind(
-        config: HttpConfig,
-        engine: Arc<Engine>,
-        probes: Arc<dyn Probes>,
-    ) -> Result<Self, ServeError> {
-        Self::bind_with(config, engine, probes, Arc::new(Nobody)).await
+    /// Begins to put a server together.
+    pub fn builder(config: HttpConfig) -> Builder {
+        Builder::new(config)
     }
 
-    /// Listens, with `authenticator` saying who asks.
-    ///
-    /// # Errors
-    /// [`ServeError`].
-    pub async fn bind_with(
-        config: HttpConfig,
-        engine: Arc<Engine>,
-        probes: Arc<dyn Probes>,
-        authenticator: Arc<dyn Authenticator>,
-    ) -> Result<Self, ServeError> {
+    /// Listens, and keeps what the builder was given.
+    pub(crate) async fn listening(builder: Builder) -> Result<Self, ServeError> {
+        let Builder { config, engine, guest, probes, authenticator } = builder;
+        let served = served(engine.clone(), guest)?;
         // Checked before a port is taken.
         hosts(&config, &config.listen, false)?;
         let clients = Clients::new(&config.trusted_proxies)?;
@@ -116,7 +119,7 @@ impl Server {
         let origin = format!("{scheme}://{local}");
         let entrances = Entrances::new(config.protection.as_ref(), &origin)?;
         let config = Arc::new(config);
-        let front = Front::new(Arc::clone(&engine), &config);
+        let front = Front::new(served, &config);
         let parts = Parts {
             engine,
             ids: RequestIds::new(&config.instance),
@@ -202,6 +205,20 @@ impl Server {
         let _ = stop_admin.send(Some(Instant::now()));
         while admin.join_next().await.is_some() {}
         Ok(Drained { in_flight_abandoned: abandoned })
+    }
+}
+
+fn served(engine: Option<Arc<Engine>>, guest: Option<Guest>) -> Result<Joined, ServeError> {
+    if engine.is_none() && guest.is_none() {
+        return Err(ServeError::Nothing);
+    }
+    if let Some(tool) = guest.as_ref().and_then(Guest::misnamed) {
+        return Err(ServeError::NoSuchTool { tool: tool.to_owned() });
+    }
+    let served = Joined::new(engine, guest);
+    match served.taken() {
+        Some(tool) => Err(ServeError::ToolTaken { tool }),
+        None => Ok(served),
     }
 }
 

@@ -31,7 +31,8 @@ use crate::routes::{Answers, Routes};
 /// What the layers share.
 #[derive(Debug)]
 pub(crate) struct Parts {
-    pub(crate) engine: Arc<Engine>,
+    /// None where only a guest is served.
+    pub(crate) engine: Option<Arc<Engine>>,
     pub(crate) config: Arc<HttpConfig>,
     pub(crate) ids: RequestIds,
     pub(crate) places: Arc<Semaphore>,
@@ -49,7 +50,7 @@ pub(crate) fn build(parts: &Parts, hosts: Hosts, mcp: Option<Front>, admin: bool
         entrances: parts.entrances.clone(),
     };
     let rate = parts.rate.clone();
-    let engine = mcp.is_some().then(|| Arc::clone(&parts.engine));
+    let engine = parts.engine.clone().filter(|_| mcp.is_some());
     let mcp = mcp
         .map(|front| ServiceBuilder::new().layer(Ring(identity)).layer(Ring(rate)).service(front));
     let entrances = parts.entrances.clone();

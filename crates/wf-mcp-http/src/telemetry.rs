@@ -51,6 +51,21 @@ pub(crate) fn tool_call(tenant: &TenantId, tool: &'static str, reply: &Reply, to
     metrics::histogram!("checkpoint_tool_seconds", "tool" => tool).record(took.as_secs_f64());
 }
 
+/// One call of a guest's tool by somebody of `tenant` was answered after `took`. The guest knows so many tools by name
+/// and no more.
+pub(crate) fn guests_call(tenant: &TenantId, tool: String, outcome: &'static str, took: Duration) {
+    metrics::counter!(
+        "checkpoint_tool_calls_total",
+        "tenant" => TENANTS.label(tenant),
+        "tool" => tool.clone(),
+        "outcome" => outcome,
+        "code" => "",
+        "duplicate" => "false"
+    )
+    .increment(1);
+    metrics::histogram!("checkpoint_tool_seconds", "tool" => tool).record(took.as_secs_f64());
+}
+
 /// One credential did not pass `check`.
 pub(crate) fn refused(check: &'static str) {
     metrics::counter!("checkpoint_credentials_refused_total", "check" => check).increment(1);

@@ -10,7 +10,8 @@ use rmcp::model::{ProtocolVersion, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
 pub use schema::result_schema;
-pub(crate) use table::{Kind, Needs, Param, Spec, TOOLS};
+pub use table::Needs;
+pub(crate) use table::{Kind, Param, Spec, TOOLS};
 
 /// Revisions of MCP that this server speaks, oldest first.
 pub const SUPPORTED_VERSIONS: &[&str] = &["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];

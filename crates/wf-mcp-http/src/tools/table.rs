@@ -20,14 +20,14 @@ pub(crate) struct Spec {
     pub(crate) build: Build,
 }
 
-/// What a caller must be allowed for a tool to be of use.
+/// What a caller must be allowed for a tool to be of use. Each is a scope of the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Needs {
-    /// To see workflows.
+pub enum Needs {
+    /// To see workflows: `workflow:read`.
     Read,
-    /// To drive one's own.
+    /// To drive one's own: `workflow:write`.
     Write,
-    /// To decide on those of others.
+    /// To decide on those of others: `workflow:supervise`.
     Supervise,
 }
 

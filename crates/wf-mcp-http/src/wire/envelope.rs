@@ -61,6 +61,8 @@ impl Default for Arguments {
 
 const CALL: &str = "tools/call";
 const ARGUMENTS: &str = "/params/arguments";
+/// What a call may have besides its arguments; the last two answer what was asked back (MCP 2026-07-28).
+const KEPT: &[&str] = &["name", "_meta", "inputResponses", "requestState"];
 
 /// Reads the message of a body.
 pub(crate) fn read(bytes: &[u8]) -> Result<Message, RpcFault> {
@@ -150,7 +152,15 @@ fn request(
         };
         // What else a client may send with a call (a task, for example) is not offered here, and rmcp would take a
         // call with one that it cannot read for an unknown method.
-        params.retain(|key, _| key == "name" || key == "_meta");
+        params.retain(|key, _| KEPT.contains(&key.as_str()));
+        if params.get("inputResponses").is_some_and(|answers| !answers.is_object()) {
+            let text = "params.inputResponses must be an object";
+            return Err(RpcFault::new(Some(&id), RpcKind::InvalidParams, text));
+        }
+        if params.get("requestState").is_some_and(|state| !state.is_string()) {
+            let text = "params.requestState must be a string";
+            return Err(RpcFault::new(Some(&id), RpcKind::InvalidParams, text));
+        }
     }
     Ok(Request { id, method, params, arguments })
 }
@@ -178,6 +188,16 @@ impl Request {
             fields.insert("params".to_owned(), Value::Object(params.clone()));
         }
         Value::Object(fields).to_string().into_bytes()
+    }
+
+    /// Puts the arguments back into the message, where they are an object. What is kept then are none.
+    pub(crate) fn restore(&mut self) {
+        match std::mem::take(&mut self.arguments) {
+            Arguments::Object(map) => {
+                self.params.get_or_insert_default().insert("arguments".to_owned(), map.into());
+            }
+            unfit @ (Arguments::NoObject(_) | Arguments::Unsafe { .. }) => self.arguments = unfit,
+        }
     }
 
     /// The name of the tool, for `tools/call`.

@@ -5,10 +5,12 @@
 
 mod access;
 mod ack;
+mod asking;
 mod browsers;
 mod calls;
 mod client;
 mod framing;
+mod guest;
 mod hostile;
 mod http;
 mod lifecycle;

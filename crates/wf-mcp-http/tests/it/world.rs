@@ -15,7 +15,7 @@ use wf_core::access::Visibility;
 use wf_core::engine::{Engine, EngineParts, Policies, Settings};
 use wf_core::models::Locale;
 use wf_core::ports::StorageBackendPort;
-use wf_mcp_http::{Authenticator, Drained, HttpConfig, Probes, Server};
+use wf_mcp_http::{Authenticator, Builder, Drained, Guest, HttpConfig, Probes, Server};
 use wf_testkit::clock::ManualClock;
 use wf_testkit::ids::SequentialIds;
 use wf_testkit::notification::RecordingSink;
@@ -49,19 +49,41 @@ impl World {
         authenticator: Option<Arc<dyn Authenticator>>,
         probes: Arc<dyn Probes>,
     ) -> Self {
-        let mut config = HttpConfig {
-            listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
-            instance: "t".to_owned(),
-            ..HttpConfig::default()
-        };
-        change(&mut config);
         let store = Arc::new(Shelf::default());
         let engine = Arc::new(engine(store.port()).await);
-        let server = match authenticator {
-            Some(authenticator) => Server::bind_with(config, engine, probes, authenticator).await,
-            None => Server::bind(config, engine, probes).await,
-        };
-        let server = server.expect("binds");
+        let mut builder = Server::builder(configured(change)).engine(engine).probes(probes);
+        if let Some(authenticator) = authenticator {
+            builder = builder.authenticator(authenticator);
+        }
+        Self::of(store, builder).await
+    }
+
+    /// With a guest, beside our tools or alone.
+    pub(crate) async fn hosting(
+        guest: Guest,
+        beside: bool,
+        change: impl FnOnce(&mut HttpConfig),
+    ) -> Self {
+        let store = Arc::new(Shelf::default());
+        let mut builder = Server::builder(configured(change)).guest(guest);
+        if beside {
+            builder = builder.engine(Arc::new(engine(store.port()).await));
+        }
+        Self::of(store, builder).await
+    }
+
+    /// With a guest alone, for whom the authenticator recognises.
+    pub(crate) async fn hosting_for(
+        guest: Guest,
+        authenticator: Arc<dyn Authenticator>,
+        change: impl FnOnce(&mut HttpConfig),
+    ) -> Self {
+        let builder = Server::builder(configured(change)).guest(guest).authenticator(authenticator);
+        Self::of(Arc::new(Shelf::default()), builder).await
+    }
+
+    pub(crate) async fn of(store: Arc<Shelf>, builder: Builder) -> Self {
+        let server = builder.bind().await.expect("binds");
         let (address, admin) = (server.local_addr(), server.admin_addr());
         let (stop, stopped) = oneshot::channel::<()>();
         let running = tokio::spawn(async move {
@@ -76,7 +98,20 @@ impl World {
     /// Why a server with this configuration does not begin.
     pub(crate) async fn refused(config: HttpConfig) -> String {
         let engine = Arc::new(engine(Shelf::default().port()).await);
-        let refused = Server::bind(config, engine, Arc::new(Steady)).await;
+        let refused = Server::builder(config).engine(engine).bind().await;
+        refused.expect_err("refused").to_string()
+    }
+
+    /// Why a server with this guest beside our tools does not begin.
+    pub(crate) async fn refused_guest(guest: Guest) -> String {
+        let engine = Arc::new(engine(Shelf::default().port()).await);
+        let refused = Server::builder(configured(|_| {})).engine(engine).guest(guest).bind().await;
+        refused.expect_err("refused").to_string()
+    }
+
+    /// Why a server of nothing does not begin.
+    pub(crate) async fn refused_nothing() -> String {
+        let refused = Server::builder(configured(|_| {})).bind().await;
         refused.expect_err("refused").to_string()
     }
 
@@ -114,13 +149,28 @@ impl World {
     }
 }
 
+pub(crate) fn configured(change: impl FnOnce(&mut HttpConfig)) -> HttpConfig {
+    let mut config = HttpConfig {
+        listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
+        instance: "t".to_owned(),
+        ..HttpConfig::default()
+    };
+    change(&mut config);
+    config
+}
+
 /// Nothing in these tests takes this long; what does, hangs.
 pub(crate) async fn within<F: IntoFuture>(future: F) -> F::Output {
     tokio::time::timeout(Duration::from_secs(20), future).await.expect("in time")
 }
 
 async fn engine(store: Arc<dyn StorageBackendPort>) -> Engine {
-    let parts = EngineParts {
+    Engine::open(parts(store)).await.expect("opens")
+}
+
+/// What the engine of these tests is made of.
+pub(crate) fn parts(store: Arc<dyn StorageBackendPort>) -> EngineParts {
+    EngineParts {
         store,
         policies: Policies::new(vec![Arc::new(TwoSteps::new())], None).expect("one policy"),
         clock: Arc::new(ManualClock::default()),
@@ -134,8 +184,7 @@ async fn engine(store: Arc<dyn StorageBackendPort>) -> Engine {
             visibility: Visibility::default(),
             public_url: Some("https://wf.example.com".to_owned()),
         },
-    };
-    Engine::open(parts).await.expect("opens")
+    }
 }
 
 /// Always ready.
