@@ -1,7 +1,7 @@
 //! The server as rmcp sees it: says what it is, lists the tools, and turns calls into calls of the engine.
 //!
-//! Questions that the client can ask are `asking`'s. A call runs in a task of its own: the client going away, rmcp's cancellation and the request's deadline end the
-//! waiting, never the work. What was begun is committed or rejected, and the caller may ask again.
+//! Questions that the client can ask are `asking`'s. A call runs in a task of its own: the client going away, rmcp's
+//! cancellation and the request's deadline end the waiting, never the work. What was begun is committed or rejected, and the caller may ask again.
 
 use std::borrow::Cow;
 use std::sync::Arc;

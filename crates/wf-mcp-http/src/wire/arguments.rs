@@ -186,6 +186,7 @@ pub(crate) fn finish_workflow(reader: &Reader<'_>) -> Result<Built, Rejection> {
         result: reader.required_id("result", ResultId::parse)?,
         note: owned(reader.text("note")?),
         confirm_token: owned(reader.text("confirm_token")?),
+        confirmed_by: None,
     }))
 }
 
