@@ -115,6 +115,17 @@ pub fn is_clock(by: &Principal) -> Result<(), Rejection> {
     Err(Rejection::new(ErrorCode::NotAllowed, "only the clock says this", Rule::NotAllowed))
 }
 
+/// Only the orchestrator says that an execution runs.
+///
+/// # Errors
+/// `NOT_ALLOWED`.
+pub fn is_orchestrator(by: &Principal) -> Result<(), Rejection> {
+    if by.actor == Actor::orchestrator() {
+        return Ok(());
+    }
+    Err(Rejection::new(ErrorCode::NotAllowed, "only the orchestrator says this", Rule::NotAllowed))
+}
+
 fn missing(scope: &str, saying: Rule) -> Rejection {
     Rejection::new(ErrorCode::NotAllowed, format!("the scope {scope} is needed"), saying)
         .with("scope", scope)

@@ -15,6 +15,7 @@ mod execute;
 mod find;
 mod known;
 mod ledger;
+mod orchestrate;
 pub mod policies;
 mod reading;
 mod resume;

@@ -233,6 +233,7 @@ impl Request {
             | Self::ResolveBlock { .. }
             | Self::AcknowledgeBlock { .. }
             | Self::DeadlineReached { .. }
+            | Self::AcknowledgeOrchestration { .. }
             | Self::Transfer { .. }
             | Self::ReleaseLock { .. } => return,
         };

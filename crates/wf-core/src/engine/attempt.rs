@@ -98,6 +98,7 @@ impl Attempting<'_> {
             | Request::ResolveBlock { .. }
             | Request::AcknowledgeBlock { .. }
             | Request::DeadlineReached { .. }
+            | Request::AcknowledgeOrchestration { .. }
             | Request::Transfer { .. }
             | Request::ReleaseLock { .. }
             | Request::Finish { .. } => None,

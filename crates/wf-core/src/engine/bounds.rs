@@ -21,7 +21,9 @@ pub(super) fn bounds(request: &Request) -> Result<(), Rejection> {
         Request::Transfer { transfer: Transfer::Offer { to: Some(to) }, .. } => {
             within("to", to, VALUE_CHARS_MAX)
         }
-        Request::Transfer { .. } | Request::AcknowledgeBlock { .. } => Ok(()),
+        Request::Transfer { .. }
+        | Request::AcknowledgeBlock { .. }
+        | Request::AcknowledgeOrchestration { .. } => Ok(()),
         Request::DeadlineReached { deadline_id, .. } => {
             within("deadline_id", deadline_id, VALUE_CHARS_MAX)
         }

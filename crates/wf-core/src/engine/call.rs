@@ -116,6 +116,13 @@ pub enum Request {
         /// The deadline.
         deadline_id: String,
     },
+    /// The orchestrator, when an execution of the workflow runs
+    AcknowledgeOrchestration {
+        /// The workflow.
+        workflow_id: WorkflowId,
+        /// The fence of the execution.
+        fence: u64,
+    },
     /// `transfer_workflow`
     Transfer {
         /// The workflow.
@@ -233,6 +240,7 @@ impl Request {
             | Self::ResolveBlock { workflow_id, .. }
             | Self::AcknowledgeBlock { workflow_id, .. }
             | Self::DeadlineReached { workflow_id, .. }
+            | Self::AcknowledgeOrchestration { workflow_id, .. }
             | Self::Transfer { workflow_id, .. }
             | Self::ReleaseLock { workflow_id, .. }
             | Self::Finish { workflow_id, .. } => Some(workflow_id),
@@ -263,6 +271,9 @@ impl Request {
             Self::AcknowledgeBlock { block_id, .. } => CommandKind::AcknowledgeBlock { block_id },
             Self::DeadlineReached { deadline_id, .. } => {
                 CommandKind::DeadlineReached { deadline_id }
+            }
+            Self::AcknowledgeOrchestration { fence, .. } => {
+                CommandKind::AcknowledgeOrchestration { fence }
             }
             Self::Transfer { transfer, .. } => CommandKind::Transfer(transfer),
             Self::ReleaseLock { asset_id, reason, .. } => {

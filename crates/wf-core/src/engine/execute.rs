@@ -92,6 +92,7 @@ fn scope(principal: &Principal, request: &Request) -> Result<(), Rejection> {
         Request::ResolveBlock { .. } => access::may_supervise(principal),
         Request::AcknowledgeBlock { .. } => access::may_acknowledge(principal),
         Request::DeadlineReached { .. } => access::is_clock(principal),
+        Request::AcknowledgeOrchestration { .. } => access::is_orchestrator(principal),
         Request::ReleaseLock { .. } => access::may_release(principal),
         Request::Start { .. }
         | Request::SubmitStep { .. }

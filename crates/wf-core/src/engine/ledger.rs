@@ -100,6 +100,7 @@ pub(super) fn repeated(
         Request::Start { .. }
         | Request::AcknowledgeBlock { .. }
         | Request::DeadlineReached { .. }
+        | Request::AcknowledgeOrchestration { .. }
         | Request::ReleaseLock { .. } => None,
         Request::SubmitStep { step_id, .. }
         | Request::CorrectStep { step_id, .. }

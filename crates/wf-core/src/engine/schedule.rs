@@ -12,7 +12,7 @@ use wf_idempotency::IdempotencyKey;
 
 use crate::errors::{ErrorCode, Retry};
 use crate::limits::LEASE_MS;
-use crate::models::{Actor, Principal};
+use crate::models::{Actor, Principal, WorkflowId};
 use crate::ports::{Claim, ClaimedDeadline, LeaseToken, NextDeadline, ReadError, SettleError};
 
 use super::Engine;
@@ -112,7 +112,8 @@ impl Engine {
             return self.give_up(claimed).await;
         };
         let principal = Principal::part(claimed.tenant.clone(), Actor::clock());
-        let reply = self.execute(&principal, &call(claimed, key)).await;
+        let deadline_id = &claimed.deadline.id;
+        let reply = self.execute(&principal, &call(&claimed.workflow_id, deadline_id, key)).await;
         match reply.error {
             // The commit removed the row.
             None => true,
@@ -134,8 +135,9 @@ impl Engine {
     }
 }
 
-fn call(claimed: &ClaimedDeadline, key: IdempotencyKey) -> Call {
-    let (workflow_id, deadline_id) = (claimed.workflow_id.clone(), claimed.deadline.id.clone());
+/// `deadline_reached`, under the deadline's id as its key.
+pub(super) fn call(workflow_id: &WorkflowId, deadline_id: &str, key: IdempotencyKey) -> Call {
+    let (workflow_id, deadline_id) = (workflow_id.clone(), deadline_id.to_owned());
     let arguments = Map::from_iter([
         ("workflow_id".to_owned(), Value::from(workflow_id.as_str())),
         ("deadline_id".to_owned(), Value::from(deadline_id.as_str())),

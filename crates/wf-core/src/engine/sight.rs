@@ -56,6 +56,7 @@ fn step(request: &Request) -> Option<&StepId> {
         | Request::ResolveBlock { .. }
         | Request::AcknowledgeBlock { .. }
         | Request::DeadlineReached { .. }
+        | Request::AcknowledgeOrchestration { .. }
         | Request::Transfer { .. }
         | Request::ReleaseLock { .. }
         | Request::Finish { .. } => None,
