@@ -58,6 +58,8 @@ pub const EVIDENCE_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const EVIDENCE_FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Deepest JSON of a document of evidence.
 pub const EVIDENCE_DEPTH_MAX: usize = 40;
+/// Assets of a tenant that are looked at to complete the beginning of an id.
+pub const CANDIDATE_ASSETS_MAX: u32 = 1_000;
 /// Candidates shown in a result.
 pub const CANDIDATES_SHOWN_MAX: usize = 5;
 /// Longest speech, in characters.

@@ -2,9 +2,10 @@
 //! statuses and JSON-RPC codes.
 //!
 //! Three kinds of answers: a [`Fault`] of HTTP (body `{"error", "message"}`), a [`RpcFault`] of JSON-RPC, and the error
-//! codes of the core, which are results of tools ([`carried_as_result`]).
+//! codes of the core, which are results of tools ([`carried_as_result`]) or, where nothing can carry them, errors ([`unread`]).
 
 mod denied;
+mod read;
 
 use std::borrow::Cow;
 
@@ -19,6 +20,7 @@ use crate::exchange::Response;
 use crate::tools::SUPPORTED_VERSIONS;
 
 pub(crate) use denied::Denied;
+pub(crate) use read::{nothing_at, unasked, unread};
 
 /// A request that HTTP refuses.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -28,9 +28,11 @@ use crate::fault::{Denied, Fault, RpcFault, RpcKind, empty};
 use crate::handler::Sent;
 use crate::joined::Joined;
 use crate::layers::Answering;
+use crate::resources;
 use crate::wire::envelope::{self, Message};
 use crate::wire::headers;
 use crate::wire::meta::PROTOCOL_VERSION;
+use crate::wire::params;
 
 type Mcp = StreamableHttpService<Joined, NeverSessionManager>;
 
@@ -60,6 +62,11 @@ impl Front {
         let each = served.clone();
         let mcp = StreamableHttpService::new(move || Ok(each.clone()), sessions, settings);
         Self { mcp: Arc::new(mcp), served, max_body_bytes: config.max_body_bytes }
+    }
+
+    /// Lets go everybody who listens for changes: nobody else would end these answers.
+    pub(crate) fn stop_listening(&self) {
+        self.served.stop_listening();
     }
 
     /// Ends what rmcp may still wait for.
@@ -145,7 +152,11 @@ pub(crate) fn admit(
     request: &envelope::Request,
 ) -> Result<(), Denied> {
     if let Some(visitor) = extensions.get::<Visitor>() {
-        visitor.admit(request, request.tool().and_then(|tool| served.needs_of(tool)))?;
+        let needs = match request.tool() {
+            Some(tool) => served.needs_of(tool),
+            None => resources::needs(&request.method),
+        };
+        visitor.admit(request, needs)?;
     }
     if let Some(RequestSpan(span)) = extensions.get::<RequestSpan>() {
         // Only methods that MCP knows: the name comes from the client.
@@ -206,6 +217,7 @@ fn known_method(method: &str) -> &'static str {
         "prompts/list",
         "prompts/get",
         "completion/complete",
+        "subscriptions/listen",
         "logging/setLevel",
     ];
     KNOWN.iter().find(|known| **known == method).copied().unwrap_or("other")
@@ -216,10 +228,8 @@ fn check_params(request: &envelope::Request) -> Result<(), RpcFault> {
     let param = |name: &str| request.params.as_ref().and_then(|params| params.get(name));
     let problem = if param("_meta").is_some_and(|meta| !meta.is_object()) {
         "params._meta must be an object"
-    } else if request.method == "tools/list"
-        && param("cursor").is_some_and(|cursor| !cursor.is_string())
-    {
-        "params.cursor must be a string"
+    } else if let Some(problem) = params::check(&request.method, request.params.as_ref()) {
+        problem
     } else if let Some(problem) = request.params.as_ref().and_then(asking::check_params) {
         problem
     } else {

@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 
 use http::request::Parts;
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, DiscoverResult,
-    Implementation, ListToolsResult, MetaObject, PaginatedRequestParams, ProtocolVersion,
-    ServerCapabilities, ServerConfig, Tool,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
+    CompleteResult, DiscoverResult, GetPromptRequestParams, GetPromptResponse, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    MetaObject, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio::time::timeout_at;
@@ -28,6 +30,9 @@ use crate::asking::{self, Given, Round};
 use crate::auth;
 use crate::exchange::{Deadlines, InFlight, RequestId, RequestSpan};
 use crate::failpoint;
+use crate::resources::Library;
+use crate::resources::reader::Reader;
+use crate::subscriptions;
 use crate::telemetry;
 use crate::tools::{self, LISTED, Spec, TOOLS, VERSIONS};
 use crate::wire::arguments::{self, Asked};
@@ -45,6 +50,7 @@ pub(crate) const TTL_MS: u64 = 5 * 60 * 1_000;
 #[derive(Debug, Clone)]
 pub(crate) struct Handler {
     engine: Arc<Engine>,
+    library: Arc<Library>,
 }
 
 /// What a call needs of the request around it.
@@ -75,7 +81,13 @@ impl Caller {
 
 impl Handler {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
-        Self { engine }
+        let library = Arc::new(Library::new(Arc::clone(&engine)));
+        Self { engine, library }
+    }
+
+    /// Lets go everybody who listens for changes.
+    pub(crate) fn stop_listening(&self) {
+        self.library.hub.stop();
     }
 
     /// The answer to arguments that cannot be read; to a start it says what a start needs.
@@ -222,7 +234,13 @@ fn record(span: &Span, tenant: &TenantId, spec: &Spec, reply: &Reply, took: Dura
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_prompts()
+            .enable_completions();
+        ServerConfig::new(capabilities.build())
             .with_server_info(implementation())
             .with_instructions(tools::instructions())
     }
@@ -260,6 +278,69 @@ impl ServerHandler for Handler {
         } else {
             listed
         })
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.library.list(request, &Reader::of(&context)?).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Library::templates(request, &Reader::of(&context)?)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let mut read = self.library.read(&request, &Reader::of(&context)?).await?;
+        read.meta = own_name(is_modern(&context));
+        Ok(read.into())
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        self.library.prompts(request, &Reader::of(&context)?)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let mut prompt = self.library.prompt(&request, &Reader::of(&context)?).await?;
+        prompt.meta = own_name(is_modern(&context));
+        Ok(prompt.into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        self.library.complete(&request, &Reader::of(&context)?).await
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        wished: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(subscriptions::accepted(wished))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.library.listen(&context).await
     }
 
     async fn call_tool(

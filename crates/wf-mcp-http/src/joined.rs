@@ -11,11 +11,11 @@ use std::sync::Arc;
 use http::request::Parts;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-    DiscoverResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, Reference,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    DiscoverResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, InitializeRequestParams,
+    InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, Reference, ServerCapabilities, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -25,6 +25,8 @@ use crate::access::Visitor;
 use crate::auth::Caller;
 use crate::guest::{Guest, Hosted};
 use crate::handler::{Handler, TTL_MS};
+use crate::prompts;
+use crate::resources::listing;
 use crate::tools::{self, Needs, VERSIONS};
 
 mod call;
@@ -44,6 +46,13 @@ pub(crate) struct Joined {
 impl Joined {
     pub(crate) fn new(engine: Option<Arc<Engine>>, guest: Option<Guest>) -> Self {
         Self { own: engine.map(Handler::new), guest }
+    }
+
+    /// Lets go everybody who listens for changes of ours.
+    pub(crate) fn stop_listening(&self) {
+        if let Some(own) = &self.own {
+            own.stop_listening();
+        }
     }
 
     /// The first tool of ours that the guest has too.
@@ -87,13 +96,14 @@ impl Joined {
         }
     }
 
-    /// Whose page a cursor asks for: the first page is of both.
+    /// Whose page a cursor asks for: the guest's first comes with the last of ours.
     fn asked(
         &self,
         request: Option<&PaginatedRequestParams>,
     ) -> (Option<&Handler>, Option<&Guest>) {
-        let goes_on = request.is_some_and(|params| params.cursor.is_some());
-        let own = self.own.as_ref().filter(|_| !goes_on || self.guest.is_none());
+        let cursor = request.and_then(|params| params.cursor.as_deref());
+        let is_own = cursor.is_none_or(|cursor| cursor.starts_with(listing::CURSOR));
+        let own = self.own.as_ref().filter(|_| is_own || self.guest.is_none());
         (own, self.guest.as_ref())
     }
 }
@@ -136,7 +146,10 @@ macro_rules! listed {
             (Some(own), Some(guest)) => {
                 may_read(&$context)?;
                 let mut both = own.$method($request.clone(), $context.clone()).await?;
-                let theirs = guest.$method($request, $context).await?;
+                if both.next_cursor.is_some() {
+                    return Ok(both);
+                }
+                let theirs = guest.$method(None, $context).await?;
                 both.$items.extend(theirs.$items);
                 both.next_cursor = theirs.next_cursor;
                 both.ttl_ms = both.ttl_ms.min(theirs.ttl_ms);
@@ -174,6 +187,21 @@ impl ServerHandler for Joined {
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         Cow::Borrowed(&VERSIONS)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: Context,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut said = self.negotiate_initialize(&request)?;
+        // These revisions subscribe by `resources/subscribe`, which ours does not have.
+        let theirs = self.guest.as_ref().and_then(|g| g.hosted().info().capabilities.resources);
+        if let Some(resources) = &mut said.capabilities.resources {
+            resources.subscribe = theirs.and_then(|theirs| theirs.subscribe);
+        }
+        Ok(said)
     }
 
     async fn discover(&self, _: Context) -> Result<DiscoverResult, ErrorData> {
@@ -369,8 +397,8 @@ impl Joined {
         Ok(theirs)
     }
 
-    fn is_own_prompt(&self, _name: &str) -> bool {
-        false
+    fn is_own_prompt(&self, name: &str) -> bool {
+        self.own.is_some() && prompts::is_own(name)
     }
 }
 

@@ -194,6 +194,7 @@ impl Server {
         shutdown.await;
         let deadline = Instant::now() + config.shutdown_grace;
         parts.answers.draining.store(true, Ordering::Release);
+        self.front.stop_listening();
         tracing::info!(grace = ?config.shutdown_grace, "shutting down");
         failpoint::is_asked(failpoint::DRAIN);
         // A closed channel means that every acceptor is gone already.

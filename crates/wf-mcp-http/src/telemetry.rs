@@ -25,6 +25,11 @@ pub(crate) fn connections(change: f64) {
     metrics::gauge!("checkpoint_connections").increment(change);
 }
 
+/// One more (`1.0`) or one less (`-1.0`) who listens for changes.
+pub(crate) fn listeners(change: f64) {
+    metrics::gauge!("checkpoint_subscriptions").increment(change);
+}
+
 /// One request was answered; without a status its client left first.
 pub(crate) fn request(route: &'static str, status: Option<StatusCode>) {
     let status = status.map_or_else(|| "none".to_owned(), |s| s.as_str().to_owned());

@@ -4,5 +4,6 @@ pub(crate) mod arguments;
 pub(crate) mod envelope;
 pub(crate) mod headers;
 pub(crate) mod meta;
+pub(crate) mod params;
 pub(crate) mod reader;
 pub(crate) mod result;

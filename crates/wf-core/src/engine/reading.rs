@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use crate::access;
 use crate::errors::ErrorCode;
-use crate::limits::{HISTORY_PAGE_EVENTS, OPEN_WORKFLOWS_MAX};
-use crate::models::{Principal, Workflow, WorkflowId};
+use crate::limits::{CANDIDATE_ASSETS_MAX, HISTORY_PAGE_EVENTS, OPEN_WORKFLOWS_MAX};
+use crate::models::{AssetId, Principal, Workflow, WorkflowId};
 use crate::policy::DomainPolicyPort;
 use crate::search;
 use crate::state_machine::Rejection;
 use crate::view::{Fault, shape};
 
-use super::call::CallMeta;
+use super::call::{CallMeta, Detail};
 use super::find::workflow_words;
 use super::{Engine, unreadable};
 
@@ -53,6 +53,20 @@ impl Engine {
             "needs": shape::needs(&policy.needs(), &frame.words),
             "document": definition.document,
         }))
+    }
+
+    /// A workflow that the caller sees, as `get_status` tells it.
+    ///
+    /// # Errors
+    /// `WORKFLOW_NOT_FOUND`, `NOT_ALLOWED`, `BACKEND_UNAVAILABLE`.
+    pub async fn workflow_view(
+        &self,
+        principal: &Principal,
+        id: &WorkflowId,
+        meta: &CallMeta,
+    ) -> Result<Value, Rejection> {
+        access::may_read(principal)?;
+        Ok(self.shown(principal, id, Detail::Brief, meta).await?.body)
     }
 
     /// A page of the history of a workflow that the caller sees, oldest first: `{"workflow_id", "revision", "page", "pages",
@@ -120,6 +134,32 @@ impl Engine {
     ) -> Result<Vec<Workflow>, Rejection> {
         access::may_read(principal)?;
         self.blocked(principal).await
+    }
+
+    /// Assets that a start of `policy` could have and that nobody holds, of those whose id begins with `typed`: by id, at most
+    /// [`CANDIDATE_ASSETS_MAX`] looked at. None for a caller who does not see all of the tenant.
+    ///
+    /// # Errors
+    /// `NOT_ALLOWED`, `BACKEND_UNAVAILABLE`.
+    pub async fn free_assets(
+        &self,
+        principal: &Principal,
+        policy: &dyn DomainPolicyPort,
+        typed: &str,
+    ) -> Result<Vec<String>, Rejection> {
+        access::may_read(principal)?;
+        if !self.parts.settings.visibility.is_whole(principal) {
+            return Ok(Vec::new());
+        }
+        let tenant = Some(&principal.tenant);
+        let page = self.parts.store.list_locks(tenant, None, CANDIDATE_ASSETS_MAX).await;
+        let rows = page.map_err(|error| unreadable(&error))?.items;
+        let free = rows.into_iter().filter(|row| row.holder.is_none()).map(|row| row.asset_id);
+        let fits = |id: &AssetId| {
+            id.as_str().starts_with(typed)
+                && policy.canonical_asset(id.as_str()).as_ref() == Some(id)
+        };
+        Ok(free.filter(fits).map(|id| id.to_string()).collect())
     }
 
     /// The caller may be told of the workflow with this id, now.

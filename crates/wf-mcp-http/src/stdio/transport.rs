@@ -91,6 +91,7 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
         if self.ending.is_none() {
             tracing::info!(grace = ?self.terms.grace, why, "reading no more requests");
             self.ending = Some(Instant::now() + self.terms.grace);
+            self.terms.served.stop_listening();
         }
     }
 
