@@ -1,36 +1,24 @@
-//! `cargo xtask aws`: cfn-lint over the template, and an emulator of DynamoDB from PyPI with the tests that need one: those
-//! of the backend, those of the binary, and suites of tests/outside with servers whose state is in its tables.
+//! `cargo xtask aws`: cfn-lint over the template, and emulators of DynamoDB and Step Functions from PyPI with the tests that
+//! need them: those of the backend, those of the binary, and suites of tests/outside with servers whose state is in tables.
 //!
-//! The emulator is installed into a virtual environment under the target directory, listens on 127.0.0.1 on a free port for as long
-//! as the tests run, and is stopped by its process id. Tests find it in `WF_AWS_ENDPOINT`; without it they are ignored.
+//! Each emulator ([`emulator`]) is installed into a virtual environment under the target directory, listens on 127.0.0.1 on a
+//! free port for as long as the tests run, and is stopped by its process id. Tests find the one that everything runs on in
+//! `WF_AWS_ENDPOINT`, and the one whose tasks time out in `WF_MOTO_ENDPOINT`; without them they are ignored.
 
+mod emulator;
 mod python;
 mod template;
 
-use std::fs::File;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use clap::Args;
 
 use crate::ci::{binary, build};
 use crate::fault::Fault;
 use crate::process::{Run, available};
-use python::Program;
+use emulator::{Emulator, MINISTACK, MOTO};
 
-/// The emulator.
-const EMULATOR: Program = Program {
-    name: "ministack",
-    folder: "aws-emulator",
-    pins: "crates/wf-backend-aws/tests/emulator.txt",
-};
-/// Where tests look for it.
-const ENDPOINT: &str = "WF_AWS_ENDPOINT";
-/// How long it may take to listen.
-const START_TIMEOUT: Duration = Duration::from_secs(60);
-/// Tests that need the emulator: all of the backend's, and the binary's of this name.
+/// Tests that need the emulators: all of the backend's, and the binary's of this name.
 const TESTS: [&[&str]; 2] =
     [&["-p", "wf-backend-aws", "--all-features"], &["-p", "wf-cli", "--all-features", "aws"]];
 /// Suites of tests/outside that are run on it too: whole jobs by official clients, repeats, kills, people, and a table that
@@ -41,20 +29,20 @@ const SUITES: [&str; 7] =
 /// What to run.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Options {
-    /// Run this instead of the tests, with the endpoint in WF_AWS_ENDPOINT
+    /// Run this instead of the tests, with the endpoints in WF_AWS_ENDPOINT and WF_MOTO_ENDPOINT
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
-/// Lints the template, starts the emulator, runs the tests and stops it; with a command, runs that on the emulator instead.
+/// Lints the template, starts the emulators, runs the tests and stops them; with a command, runs that on them instead.
 /// True if they passed.
 pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
     if options.command.is_empty() && !template::lint(root)? {
         return Ok(false);
     }
-    let emulator = Emulator::start(root)?;
+    let emulators = [Emulator::start(root, &MINISTACK)?, Emulator::start(root, &MOTO)?];
     let on_it = |run: Run| {
-        let run = run.env(ENDPOINT, &emulator.url);
+        let run = emulators.iter().fold(run, |run, one| run.env(one.variable, &one.url));
         println!("{}", run.shown());
         run.succeeds()
     };
@@ -88,69 +76,11 @@ fn tests(root: &Path, chosen: &[&str]) -> Run {
     Run::cargo(root, &[head, chosen, tail].concat())
 }
 
-/// A running emulator; it ends with this value.
-#[derive(Debug)]
-struct Emulator {
-    child: Child,
-    url: String,
-}
-
-impl Emulator {
-    fn start(root: &Path) -> Result<Self, Fault> {
-        let program = EMULATOR.install(root)?;
-        let log = program.with_file_name("emulator.log");
-        let port = free_port()?;
-        let output = File::create(&log).map_err(|source| Fault::file(&log, source))?;
-        let errors = output.try_clone().map_err(|source| Fault::file(&log, source))?;
-        let shown = program.to_string_lossy().into_owned();
-        let child = Command::new(&program)
-            .env("BIND_HOST", "127.0.0.1")
-            .env("MINISTACK_HOST", "127.0.0.1")
-            .env("GATEWAY_PORT", port.to_string())
-            .env("SERVICES", "dynamodb")
-            .env("LOG_LEVEL", "WARNING")
-            .stdin(Stdio::null())
-            .stdout(output)
-            .stderr(errors)
-            .spawn()
-            .map_err(|source| Fault::Start { command: shown.clone(), source })?;
-        let mut emulator = Self { child, url: format!("http://127.0.0.1:{port}") };
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let deadline = Instant::now() + START_TIMEOUT;
-        // It listens once it can answer.
-        while TcpStream::connect_timeout(&address, Duration::from_millis(200)).is_err() {
-            let ended = emulator.child.try_wait().ok().flatten().is_some();
-            if ended || Instant::now() >= deadline {
-                let output = std::fs::read_to_string(&log).unwrap_or_default();
-                return Err(Fault::Failed { command: shown, output });
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        Ok(emulator)
-    }
-}
-
-impl Drop for Emulator {
-    fn drop(&mut self) {
-        // It holds nothing that is worth keeping; an error means that it is gone already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// A port that nobody listens on just now.
-fn free_port() -> Result<u16, Fault> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let address = listener.and_then(|listener| listener.local_addr());
-    let address = address.map_err(|error| Fault::parse("a free port", &error))?;
-    Ok(address.port())
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::{Options, SUITES, TESTS, free_port, outside, tests};
+    use super::{Options, SUITES, TESTS, outside, tests};
 
     #[test]
     fn the_ignored_tests_are_run_too() {
@@ -170,11 +100,5 @@ mod tests {
             assert!(file.iter().any(|file| file.exists()), "{suite}");
         }
         assert!(outside(&root).shown().ends_with("agent people"));
-    }
-
-    #[test]
-    fn a_free_port_can_be_bound() {
-        let port = free_port().expect("a port");
-        assert!(std::net::TcpListener::bind(("127.0.0.1", port)).is_ok());
     }
 }
