@@ -137,6 +137,14 @@ pub(super) const TABLE: &[Member] = &[
         never_direct: &[STORES, CLOUD, &["axum*", "rmcp*", "reqwest", "jsonwebtoken"]],
         never_reached: &[STORES, CLOUD, &["axum*", "rmcp*", "reqwest", "jsonwebtoken"]],
     },
+    // For other servers: it knows rmcp and SQLite, and nothing of workflows.
+    Member {
+        name: "wf-tool-ledger",
+        normal: &["wf-idempotency"],
+        dev: &[],
+        never_direct: &[CLOUD, &["hyper*", "axum*", "reqwest", "jsonwebtoken"]],
+        never_reached: &[CLOUD, &["axum*", "reqwest", "jsonwebtoken"]],
+    },
     Member {
         name: "wf-cli",
         normal: &[
@@ -186,6 +194,7 @@ pub(super) const TABLE: &[Member] = &[
             "wf-backend-local",
             "wf-backend-aws",
             "wf-mcp-http",
+            "wf-tool-ledger",
         ],
         dev: &[],
         never_direct: &[STORES, CLOUD],

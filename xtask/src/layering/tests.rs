@@ -9,7 +9,7 @@ use super::cloud::optional_in_the_binary;
 use super::failpoints::off_by_default;
 use super::{ALLOW_LIST, core_closure, edges, first_match, vendor_closure, vendor_imports};
 
-const MEMBERS: [&str; 12] = [
+const MEMBERS: [&str; 13] = [
     "wf-idempotency",
     "wf-core",
     "wf-testkit",
@@ -18,6 +18,7 @@ const MEMBERS: [&str; 12] = [
     "wf-backend-aws",
     "wf-mcp-http",
     "wf-notify-webhook",
+    "wf-tool-ledger",
     "wf-cli",
     "wf-diskfault",
     "wf-proof",
