@@ -84,9 +84,10 @@ impl CopyTargetPort for AwsCopy {
 
     async fn import(&self, records: &[Record], next: Option<&Cursor>) -> Result<(), CopyError> {
         mark::check(&self.link).await.map_err(failed)?;
+        let binds = self.link.config().state_machine_arn.is_some();
         let mut items = BTreeMap::new();
         for record in records {
-            write::items(record, &mut items).map_err(failed)?;
+            write::items(record, binds, &mut items).map_err(failed)?;
         }
         self.link.put_all(items).await.map_err(failed)?;
         mark::remember(&self.link, next, records.len()).await.map_err(failed)

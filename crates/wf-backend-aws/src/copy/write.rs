@@ -9,12 +9,18 @@ use wf_core::ports::{LedgerKey, LedgerRow};
 use crate::codec::head::{Held, Known};
 use crate::codec::{self, head, ledger, lock, outbox};
 use crate::definitions;
+use crate::execution;
 use crate::fault::Fail;
 use crate::item::{Attributes, Value, json};
 use crate::keys::{self, Key, by_state};
 
-/// Adds the items of a record.
-pub(super) fn items(record: &Record, items: &mut BTreeMap<Key, Attributes>) -> Result<(), Fail> {
+/// Adds the items of a record. With `binds`, open workflows are bound to executions anew: those of the source do not know
+/// this table.
+pub(super) fn items(
+    record: &Record,
+    binds: bool,
+    items: &mut BTreeMap<Key, Attributes>,
+) -> Result<(), Fail> {
     match record {
         Record::Definition(definition) => {
             items.insert(keys::definition(&definition.digest), definitions::item(definition)?);
@@ -23,7 +29,16 @@ pub(super) fn items(record: &Record, items: &mut BTreeMap<Key, Attributes>) -> R
             let item = Attributes::from([("digest", Value::s(digest.as_str()))]);
             items.insert(keys::version(id, *version), item);
         }
-        Record::Workflow(record) => workflow(record, items)?,
+        Record::Workflow(record) => {
+            let state = &record.state;
+            if binds && state.phase.is_open() {
+                items.extend([
+                    execution::binding::new(state, state.fence.max(1), state.updated_at),
+                    execution::wanted(state),
+                ]);
+            }
+            workflow(record, items)?;
+        }
         Record::Event { tenant, event, last } => {
             let (actor, cause) = (event.actor.clone(), event.cause.key.clone());
             let row = LedgerKey { tenant: tenant.clone(), actor, key: cause };

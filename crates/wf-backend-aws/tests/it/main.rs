@@ -11,6 +11,8 @@
 )]
 
 mod bench;
+mod bindings;
+mod bound;
 mod cast;
 mod contract;
 mod copies;
