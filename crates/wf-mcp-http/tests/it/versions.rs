@@ -40,7 +40,8 @@ async fn the_handshake_agrees_on_what_both_speak() {
         let result = world.post(&initialize(asked)).await.result();
         assert_eq!(result["protocolVersion"], agreed, "{asked}");
         assert_eq!(result["serverInfo"]["name"], "checkpoint");
-        assert_eq!(result["capabilities"], json!({"tools": {}}));
+        let can = json!({"tools": {}, "resources": {}, "prompts": {}, "completions": {}});
+        assert_eq!(result["capabilities"], can, "no resources/subscribe, which needs a session");
         let rules = result["instructions"].as_str().expect("rules");
         assert!(rules.contains("next_idempotency_key") && rules.contains("confirm.read_back"));
         assert_eq!(result.get("resultType"), None, "{asked}");
@@ -179,9 +180,7 @@ async fn the_modern_revision_has_its_own_statuses() {
     let world = World::new().await;
     let client = world.client();
     let headers = |method: &'static str| [("mcp-protocol-version", MODERN), ("mcp-method", method)];
-    for method in
-        ["no/such", "initialize", "ping", "resources/list", "subscriptions/listen", "tasks/get"]
-    {
+    for method in ["no/such", "initialize", "ping", "resources/subscribe", "tasks/get"] {
         let answer = post(&client, &headers(method), &modern(method, json!({}))).await;
         assert_eq!(answer.rpc(), (404, -32601), "{method}");
     }

@@ -43,8 +43,12 @@ async fn malformed_messages_are_told_by_status_and_code() {
         (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":7}}"#, 200, -32602),
         (r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#, 200, -32602),
         (r#"{"jsonrpc":"2.0","id":1,"method":"no/such"}"#, 200, -32601),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"resources/list"}"#, 200, -32601),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"prompts/list"}"#, 200, -32601),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"x"}}"#,
+            200,
+            -32601,
+        ),
+        (r#"{"jsonrpc":"2.0","id":1,"method":"resources/read"}"#, 200, -32602),
         (&deep, 400, -32600),
         (&format!(r#"{{"jsonrpc":"2.0","id":{digits},"method":"ping"}}"#), 400, -32600),
     ];

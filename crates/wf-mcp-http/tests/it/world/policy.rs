@@ -1,4 +1,4 @@
-//! A procedure without any domain: two steps that take text. `outside` blocks, `twice` is read back first.
+//! A procedure without any domain: two steps that take text, and any inputs, of which `hush` is sensitive. `outside` blocks, `twice` is read back first.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -68,6 +68,8 @@ impl DomainPolicyPort for TwoSteps {
             rule: "must be an asset id".to_owned(),
             say: "I do not know that asset.".into(),
         })?;
+        let (sensitive_inputs, inputs) =
+            inputs.clone().into_iter().partition(|(name, _)| name == "hush");
         Ok(StartPlan {
             label: Text::from(format!("Routine one on {id}")),
             assets: vec![PlannedAsset {
@@ -75,8 +77,8 @@ impl DomainPolicyPort for TwoSteps {
                 say: Text::from(id.to_string()),
                 id,
             }],
-            inputs: inputs.clone(),
-            sensitive_inputs: Map::new(),
+            inputs,
+            sensitive_inputs,
             deadlines: Vec::new(),
         })
     }
