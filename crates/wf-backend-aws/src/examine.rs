@@ -81,7 +81,11 @@ pub async fn examine(config: &AwsConfig, clock: &dyn ClockPort) -> Result<Examin
     guards
         .push(Guard { name: "point-in-time recovery", on: recovers(&client, &config.table).await });
     guards.push(Guard { name: "TTL", on: expires(&client, &config.table).await });
-    let permissions = tried::permissions(&client, &config.table).await;
+    let mut permissions = tried::permissions(&client, &config.table).await;
+    if let Some(machine) = &config.state_machine_arn {
+        let states = client::connect_states(config).await;
+        permissions.extend(tried::of_states(&states, machine).await);
+    }
     Ok(Examination { answer, store, shape, guards, permissions })
 }
 

@@ -11,10 +11,38 @@ use std::collections::BTreeSet;
 pub(crate) enum Sender {
     /// A server, and commands that work beside it.
     Server,
-    /// Commands for operators only: doctor, verify, copy.
+    /// Commands for operators only: doctor, verify, copy, reconcile.
     Operator,
     /// Whoever makes the table: `wf-cli aws init`, in development. The template grants it to nobody.
     Maker,
+}
+
+/// What a request is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum On {
+    Table,
+    TableAndIndexes,
+    /// The state machine of Step Functions.
+    Machine,
+    /// Its executions.
+    Executions,
+}
+
+impl On {
+    /// The service, as IAM calls it.
+    pub(crate) const fn service(self) -> &'static str {
+        match self {
+            Self::Table | Self::TableAndIndexes => "dynamodb",
+            Self::Machine | Self::Executions => "states",
+        }
+    }
+
+    fn is_the_table(self) -> bool {
+        match self {
+            Self::Table | Self::TableAndIndexes => true,
+            Self::Machine | Self::Executions => false,
+        }
+    }
 }
 
 /// A request of ours.
@@ -25,8 +53,7 @@ pub(crate) struct Request {
     pub(crate) sender: Sender,
     /// What it needs, without the prefix of the service.
     pub(crate) needs: &'static [&'static str],
-    /// Indexes are asked, too.
-    pub(crate) of_indexes: bool,
+    pub(crate) on: On,
 }
 
 const fn request(
@@ -34,7 +61,12 @@ const fn request(
     sender: Sender,
     needs: &'static [&'static str],
 ) -> Request {
-    Request { operation, sender, needs, of_indexes: false }
+    Request { operation, sender, needs, on: On::Table }
+}
+
+/// A request to Step Functions, which needs what it is called (Service Authorization Reference, AWS Step Functions).
+const fn of(on: On, sender: Sender, needs: &'static [&'static str; 1]) -> Request {
+    Request { operation: needs[0], sender, needs, on }
 }
 
 /// All of them.
@@ -44,12 +76,22 @@ pub(crate) const REQUESTS: &[Request] = &[
     request("CreateTable", Sender::Maker, &["CreateTable"]),
     request("DeleteItem", Sender::Server, &["DeleteItem"]),
     request("DescribeContinuousBackups", Sender::Operator, &["DescribeContinuousBackups"]),
+    of(On::Executions, Sender::Server, &["DescribeExecution"]),
     // A store is made only in a table of our shape.
     request("DescribeTable", Sender::Server, &["DescribeTable"]),
     request("DescribeTimeToLive", Sender::Operator, &["DescribeTimeToLive"]),
     request("GetItem", Sender::Server, &["GetItem"]),
-    Request { operation: "Query", sender: Sender::Server, needs: &["Query"], of_indexes: true },
+    of(On::Machine, Sender::Operator, &["ListExecutions"]),
+    Request {
+        operation: "Query",
+        sender: Sender::Server,
+        needs: &["Query"],
+        on: On::TableAndIndexes,
+    },
     request("Scan", Sender::Operator, &["Scan"]),
+    of(On::Machine, Sender::Server, &["SendTaskSuccess"]),
+    of(On::Machine, Sender::Server, &["StartExecution"]),
+    of(On::Executions, Sender::Server, &["StopExecution"]),
     request("TransactGetItems", Sender::Server, &["GetItem"]),
     request(
         "TransactWriteItems",
@@ -62,9 +104,20 @@ pub(crate) const REQUESTS: &[Request] = &[
 
 /// What one kind of sender must be allowed to do, on the table or on its indexes, in order.
 pub(crate) fn actions(sender: Sender, of_indexes: bool) -> BTreeSet<String> {
-    let sent = REQUESTS.iter().filter(|request| request.sender == sender);
-    let sent = sent.filter(|request| request.of_indexes || !of_indexes);
-    sent.flat_map(|request| request.needs).map(|name| format!("dynamodb:{name}")).collect()
+    named(sender, |on| if of_indexes { on == On::TableAndIndexes } else { on.is_the_table() })
+}
+
+/// What one kind of sender must be allowed to do on the state machine or on its executions, in order.
+pub(crate) fn of_states(sender: Sender, on: On) -> BTreeSet<String> {
+    named(sender, |other| !other.is_the_table() && other == on)
+}
+
+fn named(sender: Sender, is_on: impl Fn(On) -> bool) -> BTreeSet<String> {
+    let sent = REQUESTS.iter().filter(|request| request.sender == sender && is_on(request.on));
+    let needs = |request: &'static Request| {
+        request.needs.iter().map(|name| format!("{}:{name}", request.on.service()))
+    };
+    sent.flat_map(needs).collect()
 }
 
 #[cfg(test)]
@@ -72,7 +125,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    use super::{REQUESTS, Sender, actions};
+    use super::{On, REQUESTS, Sender, actions, of_states};
     use crate::action::{Action, What, absent};
     use crate::keys;
 
@@ -153,5 +206,9 @@ mod tests {
         let on_indexes: Vec<String> = actions(Sender::Server, true).into_iter().collect();
         assert_eq!(on_indexes, ["dynamodb:Query"]);
         assert!(!server.iter().any(|name| name.contains('*')));
+        for on in [On::Machine, On::Executions] {
+            let states = of_states(Sender::Server, on);
+            assert!(!states.is_empty() && states.iter().all(|name| name.starts_with("states:")));
+        }
     }
 }

@@ -234,7 +234,8 @@ mod tests {
         {
             let (actions, on) = allowed(&template, policy);
             let sent = REQUESTS.iter().filter(|request| senders.contains(&request.sender));
-            let needed = sent.flat_map(|r| r.needs).map(|name| format!("dynamodb:{name}"));
+            let needed = sent.filter(|r| r.on.service() == "dynamodb").flat_map(|r| r.needs);
+            let needed = needed.map(|name| format!("dynamodb:{name}"));
             assert_eq!(actions, needed.collect(), "{policy}");
             let made = REQUESTS.iter().filter(|request| request.sender == Maker);
             for name in made.flat_map(|request| request.needs) {

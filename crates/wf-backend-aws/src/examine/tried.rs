@@ -12,7 +12,7 @@ use crate::action::{Action, Expression};
 use crate::fault::{self, Cause, Kind, Trouble};
 use crate::item::{Attributes, key_to_sdk};
 use crate::keys::Key;
-use crate::permissions::{self, Sender};
+use crate::permissions::{self, On, Sender};
 use crate::table::SHAPE;
 
 /// What our credentials may do.
@@ -60,6 +60,69 @@ pub(super) async fn permissions(client: &Client, table: &str) -> Vec<Permission>
         found.push(Permission { action, index: Some(index), for_operators: false, verdict });
     }
     found
+}
+
+/// What there is besides the table.
+const OF_STATES: [On; 2] = [On::Machine, On::Executions];
+
+/// Tries what a server or an operator must be allowed to do with a state machine. Nothing runs and nothing stops: what is asked for is
+/// never there, or is no input that a start takes.
+pub(super) async fn of_states(client: &aws_sdk_sfn::Client, machine: &str) -> Vec<Permission> {
+    let mut found = Vec::new();
+    for (sender, for_operators) in [(Sender::Server, false), (Sender::Operator, true)] {
+        for action in OF_STATES.iter().flat_map(|on| permissions::of_states(sender, *on)) {
+            let verdict = on_states(client, machine, &action).await;
+            found.push(Permission { action, index: None, for_operators, verdict });
+        }
+    }
+    found
+}
+
+async fn on_states(client: &aws_sdk_sfn::Client, machine: &str, action: &str) -> Verdict {
+    // Without a version or an alias, which executions do not have and lists do not take.
+    let plain = machine.split(':').take(7).collect::<Vec<_>>().join(":");
+    let nothing = format!("{}:doctor-nothing", plain.replacen(":stateMachine:", ":execution:", 1));
+    match action {
+        "states:DescribeExecution" => {
+            looked_at(client.describe_execution().execution_arn(nothing).send().await)
+        }
+        "states:ListExecutions" => {
+            let list = client.list_executions().state_machine_arn(plain).max_results(1);
+            looked_at(list.send().await)
+        }
+        "states:SendTaskSuccess" => {
+            looked_at(client.send_task_success().task_token("doctor").output("{}").send().await)
+        }
+        // Neither the name nor the input is one that a start takes.
+        "states:StartExecution" => {
+            let start = client.start_execution().state_machine_arn(machine);
+            looked_at(start.name("doctor/nothing").input("{").send().await)
+        }
+        "states:StopExecution" => {
+            looked_at(client.stop_execution().execution_arn(nothing).send().await)
+        }
+        _ => Verdict::Unknown(Trouble::Malformed("no request tries this permission out")),
+    }
+}
+
+/// Step Functions looks at what is asked for after it has looked at the permission.
+fn looked_at<T, E>(sent: Result<T, SdkError<E, HttpResponse>>) -> Verdict
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    const NOT_THERE: [&str; 6] = [
+        "ExecutionDoesNotExist",
+        "InvalidExecutionInput",
+        "InvalidName",
+        "InvalidToken",
+        "TaskDoesNotExist",
+        "TaskTimedOut",
+    ];
+    let code = sent.as_ref().err().and_then(ProvideErrorMetadata::code);
+    if code.is_some_and(|code| NOT_THERE.contains(&code)) {
+        return Verdict::Allowed;
+    }
+    verdict(sent)
 }
 
 /// An item that never is: no key of ours starts so.
@@ -159,7 +222,7 @@ where
 mod tests {
     use std::collections::BTreeSet;
 
-    use crate::permissions::{Sender, actions};
+    use crate::permissions::{Sender, actions, of_states};
 
     /// What is granted is tried out: an action without a request of its own would stay unknown for ever.
     #[test]
@@ -168,6 +231,9 @@ mod tests {
         let code = source.split("#[cfg(test)]").next().unwrap_or_default();
         let all: BTreeSet<String> =
             [Sender::Server, Sender::Operator].iter().flat_map(|s| actions(*s, false)).collect();
+        let states = |sender| super::OF_STATES.map(|on| of_states(sender, on));
+        let states = [Sender::Server, Sender::Operator].into_iter().flat_map(states).flatten();
+        let all: BTreeSet<String> = all.into_iter().chain(states).collect();
         for action in all {
             assert!(code.contains(&format!("\"{action}\" =>")), "{action}");
         }

@@ -140,7 +140,9 @@ fn permissions(all: &[Permission]) -> Vec<Check> {
         checks.push(Check::ok(NAME, format!("all {wanted} that a server needs")));
     }
     checks.extend(all.iter().filter_map(|permission| {
-        let on = permission.index.map_or("the table".to_owned(), |index| format!("index {index}"));
+        let states = permission.action.starts_with("states:");
+        let whole = if states { "the state machine" } else { "the table" };
+        let on = permission.index.map_or(whole.to_owned(), |index| format!("index {index}"));
         let what = format!("{} on {on}", permission.action);
         match &permission.verdict {
             Verdict::Allowed => None,
