@@ -1,8 +1,9 @@
-//! The SDK's client: region, credentials, time-outs. Its own retries are off; `link` sends again, because only our code
-//! knows which repeat is harmless.
+//! The SDK's clients: region, credentials, time-outs. Their own retries are off; `link` sends again, because only our code
+//! knows which repeat is harmless, and the reconciler looks again later.
 
 use std::time::Duration;
 
+use aws_config::SdkConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
@@ -10,9 +11,20 @@ use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedCrede
 
 use crate::config::AwsConfig;
 
-/// A client as the configuration says. Credentials come from the SDK's default chain: environment, profile, web
-/// identity, container, instance.
+/// A client of DynamoDB as the configuration says.
 pub(crate) async fn connect(config: &AwsConfig) -> Client {
+    Client::new(&load(config, config.endpoint_url.as_ref()).await)
+}
+
+/// A client of Step Functions as the configuration says.
+pub(crate) async fn connect_states(config: &AwsConfig) -> aws_sdk_sfn::Client {
+    let endpoint = config.states_endpoint_url.as_ref().or(config.endpoint_url.as_ref());
+    aws_sdk_sfn::Client::new(&load(config, endpoint).await)
+}
+
+/// What both have in common. Credentials come from the SDK's default chain: environment, profile, web identity, container,
+/// instance.
+async fn load(config: &AwsConfig, endpoint: Option<&String>) -> SdkConfig {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_millis(config.connect_timeout_ms))
         .operation_attempt_timeout(Duration::from_millis(config.attempt_timeout_ms))
@@ -24,7 +36,7 @@ pub(crate) async fn connect(config: &AwsConfig) -> Client {
     if let Some(region) = &config.region {
         loader = loader.region(Region::new(region.clone()));
     }
-    if let Some(url) = &config.endpoint_url {
+    if let Some(url) = endpoint {
         loader = loader.endpoint_url(url);
         if is_loopback(url) && std::env::var_os("AWS_ACCESS_KEY_ID").is_none() {
             let made_up = Credentials::new("emulator", "emulator", None, None, "emulator");
@@ -37,7 +49,7 @@ pub(crate) async fn connect(config: &AwsConfig) -> Client {
     if let Some(http) = config.http_client() {
         loader = loader.http_client(http);
     }
-    Client::new(&loader.load().await)
+    loader.load().await
 }
 
 /// The URL's host is this machine.

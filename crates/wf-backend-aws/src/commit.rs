@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use wf_core::ports::{Commit, CommitError, Conflict};
 
-pub(crate) use build::ACTIONS_MAX;
 use build::Built;
+pub(crate) use build::{ACTIONS_MAX, messages};
 
 use crate::codec::head::{self, Known};
 use crate::fault::{Cause, Fail, Trouble};

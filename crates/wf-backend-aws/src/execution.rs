@@ -14,16 +14,21 @@ mod attention;
 pub(crate) mod binding;
 pub(crate) mod definition;
 mod lease;
+mod pass;
+mod reconciler;
+mod report;
 mod states;
 
 pub use attention::Attention;
 pub use binding::{Bound, Written};
 pub use lease::{Epoch, ShardLease};
+pub use reconciler::{Reconciler, ReconcilerError};
+pub use report::{End, Looked, Outcome, Report, Taken};
 
 pub(crate) use attention::wanted;
 
-use wf_core::models::Timestamp;
-use wf_core::ports::{LeaseToken, ReadError};
+use wf_core::models::{TenantId, Timestamp, WorkflowId};
+use wf_core::ports::{LeaseToken, Message, ReadError};
 use wf_core::reconcile::Replacement;
 
 use crate::keys;
@@ -85,6 +90,22 @@ impl Bindings {
         Ok(binding::bound(&self.link, attention, now).await?)
     }
 
+    /// The same without a write: an open workflow without a binding is shown with the one that it would get.
+    ///
+    /// # Errors
+    /// See [`Bindings`].
+    pub async fn peek(&self, attention: &Attention, now: Timestamp) -> Result<Bound, ReadError> {
+        Ok(binding::peek(&self.link, attention, now).await?)
+    }
+
+    /// The bindings of a shard that are not closed, and their fences. For a look at all of them: it reads each.
+    ///
+    /// # Errors
+    /// See [`Bindings`].
+    pub async fn open(&self, shard: u8) -> Result<Vec<(TenantId, WorkflowId, u64)>, ReadError> {
+        Ok(attention::open(&self.link, shard).await?)
+    }
+
     /// Records that the execution of the binding's fence runs.
     ///
     /// # Errors
@@ -111,7 +132,8 @@ impl Bindings {
         Ok(binding::drop_token(&self.link, bound, epoch, now).await?)
     }
 
-    /// Raises the fence, and forgets what is known of the execution before.
+    /// Raises the fence, and forgets what is known of the execution before. `told` are messages about this workflow, for the
+    /// outbox, in the same write.
     ///
     /// # Errors
     /// See [`Bindings`].
@@ -120,9 +142,10 @@ impl Bindings {
         bound: &Bound,
         epoch: Epoch,
         by: &Replacement,
+        told: &[Message],
         now: Timestamp,
     ) -> Result<Written, ReadError> {
-        Ok(binding::replace(&self.link, bound, epoch, by, now).await?)
+        Ok(binding::replace(&self.link, bound, epoch, by, told, now).await?)
     }
 
     /// The execution of this fence was stopped: takes it off the binding, if it is the one that the binding evicts.

@@ -7,8 +7,8 @@ use wf_core::limits::{
     STATE_BYTES_MAX,
 };
 use wf_core::locks::LockChange;
-use wf_core::models::{Actor, Person};
-use wf_core::ports::{Commit, CommitError, DeadlineChange};
+use wf_core::models::{Actor, Person, TenantId, WorkflowId};
+use wf_core::ports::{Commit, CommitError, DeadlineChange, Message};
 
 use crate::action::{Action, Expression, absent};
 use crate::codec::head::{Held, Known};
@@ -242,12 +242,23 @@ fn seen(commit: &Commit, person: &Person) -> Action {
     Action::put(key, item)
 }
 
-/// Messages, and the streams that they join. A stream that waits for an earlier message goes on waiting for it; `joined`
-/// tells whoever settles the stream at the same time that there is more in it than was read, and `joined_last` which.
 fn write_messages(commit: &Commit, rest: &mut Vec<Action>) -> Result<(), CommitError> {
     let next = &commit.next;
+    rest.extend(messages(&next.tenant, &next.id, &commit.outbox)?);
+    Ok(())
+}
+
+/// Messages about one workflow, and the streams that they join. A stream that waits for an earlier message goes on waiting
+/// for it; `joined` tells whoever settles the stream at the same time that there is more in it than was read, and
+/// `joined_last` which.
+pub(crate) fn messages(
+    tenant: &TenantId,
+    id: &WorkflowId,
+    messages: &[Message],
+) -> Result<Vec<Action>, CommitError> {
+    let mut actions = Vec::new();
     let mut joined: BTreeMap<&str, (i64, Vec<String>)> = BTreeMap::new();
-    for message in &commit.outbox {
+    for message in messages {
         let (item, size) = outbox::write(message).map_err(Fail::into_commit_error)?;
         if size > EVENT_BYTES_MAX {
             return Err(CommitError::TooLarge { what: "a message" });
@@ -257,10 +268,10 @@ fn write_messages(commit: &Commit, rest: &mut Vec<Action>) -> Result<(), CommitE
             .entry(message.recipient.as_str())
             .or_insert_with(|| (message.time.as_ms(), Vec::new()));
         places.push(key.sk.clone());
-        rest.push(Action::put(key, item));
+        actions.push(Action::put(key, item));
     }
     for (recipient, (due, places)) in joined {
-        let key = keys::stream_head(&next.tenant, &next.id, recipient);
+        let key = keys::stream_head(tenant, id, recipient);
         let text = "SET due_at = if_not_exists(due_at, :due), \
                     state_pk = :streams, state_sk = if_not_exists(state_sk, :place), \
                     tenant = :tenant, workflow = :workflow, recipient = :recipient, \
@@ -270,15 +281,15 @@ fn write_messages(commit: &Commit, rest: &mut Vec<Action>) -> Result<(), CommitE
             (":due", Value::n(due)),
             (":streams", Value::s(by_state::STREAMS)),
             (":place", Value::S(stream_place(due, &key))),
-            (":tenant", Value::s(next.tenant.as_str())),
-            (":workflow", Value::s(next.id.as_str())),
+            (":tenant", Value::s(tenant.as_str())),
+            (":workflow", Value::s(id.as_str())),
             (":recipient", Value::s(recipient)),
             (":last", Value::S(places)),
             (":one", Value::n(1)),
         ];
-        rest.push(Action::update(key, Expression::new(text, values)));
+        actions.push(Action::update(key, Expression::new(text, values)));
     }
-    Ok(())
+    Ok(actions)
 }
 
 /// The place of a stream among those that are due.

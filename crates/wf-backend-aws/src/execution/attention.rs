@@ -105,6 +105,21 @@ pub(super) async fn due(
     Ok(found)
 }
 
+/// The bindings of a shard that are not closed, and their fences.
+pub(super) async fn open(link: &Link, shard: u8) -> Result<Vec<(TenantId, WorkflowId, u64)>, Fail> {
+    let range = Range::prefix(by_state::bindings(shard), "").of(BY_STATE).limit(PAGE);
+    let listed = link.query_all(range, usize::MAX).await?;
+    let keys = listed.iter().map(Item::key).collect::<Result<Vec<_>, Fail>>()?;
+    let mut open = Vec::new();
+    for (key, item) in keys.iter().zip(link.get_each(&keys).await?) {
+        let (Ok(Place::Binding { tenant, workflow }), Some(item)) = (place::of(key), item) else {
+            continue;
+        };
+        open.push((tenant, workflow, item.number("fence")?));
+    }
+    Ok(open)
+}
+
 /// Nothing is left to do.
 pub(super) async fn settle(
     link: &Link,

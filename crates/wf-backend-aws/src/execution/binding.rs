@@ -28,16 +28,18 @@
 
 use wf_core::limits::{REGISTRATION_MS, WAKE_MAX_S};
 use wf_core::models::{Phase, Timestamp, Workflow};
+use wf_core::ports::Message;
 use wf_core::reconcile::{Binding, Head, Replacement};
 
 use super::attention::Attention;
 use super::lease::Epoch;
-use crate::action::Expression;
+use crate::action::{Action, Expression};
 use crate::codec::{head, indexed};
+use crate::commit::messages;
 use crate::fault::{Cause, Fail, Trouble};
-use crate::item::{Attributes, Item, Value};
+use crate::item::{Attributes, Item, Value, to_sdk};
 use crate::keys::{self, Key, by_state};
-use crate::link::{Changed, Link};
+use crate::link::{Changed, Link, Unsent};
 
 /// The place in the index of a binding that is to be looked at now.
 pub(crate) const MARKED: &str = "000000000000000";
@@ -149,6 +151,28 @@ pub(crate) fn read(item: &Item) -> Result<Binding, Fail> {
     })
 }
 
+/// Reads a workflow with its rows and writes nothing: an open one that has no binding is shown with the one that it would
+/// get.
+pub(super) async fn peek(
+    link: &Link,
+    attention: &Attention,
+    now: Timestamp,
+) -> Result<Bound, Fail> {
+    let (tenant, id) = (&attention.tenant, &attention.workflow_id);
+    let wanted = [keys::head(tenant, id), keys::binding(tenant, id), keys::attention(tenant, id)];
+    let mut items = link.get_together(&wanted).await?.into_iter();
+    let mut next = || items.next().flatten();
+    let (state, mut item, row) = (next(), next(), next());
+    let state = state.as_ref().map(head::read_state).transpose()?;
+    if let (Some(state), None) = (&state, &item)
+        && state.phase.is_open()
+    {
+        let (_, made) = new(state, state.fence.max(1), now);
+        item = Some(Item::from(to_sdk(&made)));
+    }
+    together(attention, state.as_ref(), item.as_ref(), row.as_ref(), now)
+}
+
 /// Reads a workflow with its rows; makes the binding of an open one that has none.
 pub(super) async fn bound(
     link: &Link,
@@ -184,19 +208,21 @@ fn together(
 ) -> Result<Bound, Fail> {
     let wanted: Option<u64> = row.map(|row| row.number("wanted_revision")).transpose()?;
     let looks = row.map(|row| row.opt_number("looks")).transpose()?.flatten();
-    let head = state.map(|state| Head {
-        completed_at: (!state.phase.is_open())
-            .then(|| Timestamp::from_ms(head::completed_at(state))),
-        acknowledged: state.phase != Phase::Created,
-        // What no row asks for, the execution knows.
-        wanted_revision: wanted.unwrap_or(0),
-        next_deadline: state.deadlines.values().map(|deadline| deadline.fire_at).min(),
-    });
     let binding = match item {
         Some(item) => read(item)?,
         // It ended before there was a state machine, or it is not there.
         None => Binding { closed: true, ..Binding::new(now) },
     };
+    // What no row asks for, the execution knows; except a successor, which was told nothing yet.
+    let told_nothing = binding.told_revision == 0;
+    let silently = state.filter(|_| told_nothing).map_or(0, |state| state.revision);
+    let head = state.map(|state| Head {
+        completed_at: (!state.phase.is_open())
+            .then(|| Timestamp::from_ms(head::completed_at(state))),
+        acknowledged: state.phase != Phase::Created,
+        wanted_revision: wanted.unwrap_or(silently),
+        next_deadline: state.deadlines.values().map(|deadline| deadline.fire_at).min(),
+    });
     let text = |name| item.map(|item| item.opt_text(name)).transpose();
     Ok(Bound {
         attention: Attention {
@@ -232,7 +258,7 @@ struct Change<'c> {
     values: &'c [(&'static str, Value)],
 }
 
-/// One conditional write. The values of what is set are named like the attributes.
+/// One conditional write.
 async fn write(
     link: &Link,
     bound: &Bound,
@@ -240,6 +266,50 @@ async fn write(
     change: &Change<'_>,
 ) -> Result<Written, Fail> {
     let op = operation()?;
+    let (update, condition) = expressions(bound, epoch, change, &op);
+    match link.update(&bound.key(), &update, &condition).await? {
+        Changed::Done => Ok(Written::Done),
+        Changed::Not { met: Some(item), after_unknown: true } => {
+            let ours = item.opt_text("op")?.map(Value::s) == Some(op);
+            Ok(if ours { Written::Done } else { Written::Overtaken })
+        }
+        Changed::Not { .. } => Ok(Written::Overtaken),
+    }
+}
+
+/// The same in one transaction with messages: they are there exactly when it is written.
+async fn write_and_tell(
+    link: &Link,
+    bound: &Bound,
+    epoch: Epoch,
+    change: &Change<'_>,
+    told: &[Message],
+) -> Result<Written, Fail> {
+    let op = operation()?;
+    let (update, condition) = expressions(bound, epoch, change, &op);
+    let mut actions = vec![Action::update(bound.key(), update).when(condition)];
+    let (tenant, id) = (&bound.attention.tenant, &bound.attention.workflow_id);
+    let told = messages(tenant, id, told);
+    actions.extend(told.map_err(|error| Fail::unreadable("a message", error))?);
+    match link.transact(&actions).await {
+        Ok(None) => Ok(Written::Done),
+        Ok(Some(met)) => {
+            let item = met.all.first().and_then(|(_, item)| item.as_ref());
+            let wrote = item.map(|item| item.opt_text("op")).transpose()?.flatten().map(Value::s);
+            let ours = met.after_unknown && wrote == Some(op);
+            Ok(if ours { Written::Done } else { Written::Overtaken })
+        }
+        Err(Unsent { fail, .. }) => Err(fail),
+    }
+}
+
+/// What a change writes, and on which condition. The values of what is set are named like the attributes.
+fn expressions(
+    bound: &Bound,
+    epoch: Epoch,
+    change: &Change<'_>,
+    op: &Value,
+) -> (Expression, Expression) {
     let mut text = "SET recon_epoch = :e, op = :op".to_owned();
     let mut values = Attributes::from([(":op", op.clone())]);
     for (name, value) in change.set {
@@ -252,14 +322,7 @@ async fn write(
     }
     let mut condition = bound.unchanged(epoch, change.when);
     condition.values.extend(change.values.iter().cloned());
-    match link.update(&bound.key(), &Expression::new(text, values), &condition).await? {
-        Changed::Done => Ok(Written::Done),
-        Changed::Not { met: Some(item), after_unknown: true } => {
-            let ours = item.opt_text("op")?.map(Value::s) == Some(op);
-            Ok(if ours { Written::Done } else { Written::Overtaken })
-        }
-        Changed::Not { .. } => Ok(Written::Overtaken),
-    }
+    (Expression::new(text, values), condition)
 }
 
 /// The execution of the fence runs.
@@ -292,12 +355,13 @@ pub(super) async fn drop_token(
     write(link, bound, epoch, &change).await
 }
 
-/// Another execution takes over, under a higher fence.
+/// Another execution takes over, under a higher fence; `told` says so to whom it may concern.
 pub(super) async fn replace(
     link: &Link,
     bound: &Bound,
     epoch: Epoch,
     by: &Replacement,
+    told: &[Message],
     now: Timestamp,
 ) -> Result<Written, Fail> {
     let next = by.of(&bound.binding, now);
@@ -312,14 +376,19 @@ pub(super) async fn replace(
         (":window_at", Value::n(next.window_at.as_ms())),
         (":not_before", Value::n(next.not_before.as_ms())),
         (":state_pk", Value::S(index)),
-        (":state_sk", Value::S(keys::time(now.plus_ms(LOOK_MS).as_ms()))),
+        // Whoever replaces it may stop here: the successor is looked at when it may start.
+        (":state_sk", Value::S(keys::time(next.not_before.as_ms()))),
     ];
     let mut remove = vec!["started_at", "task_token", "registered_at", "due_revision", "closed"];
     match next.evicts {
         Some(fence) => set.push((":evicts", Value::n(fence))),
         None => remove.push("evicts"),
     }
-    write(link, bound, epoch, &Change { set: &set, remove: &remove, when: "", values: &[] }).await
+    let change = Change { set: &set, remove: &remove, when: "", values: &[] };
+    if told.is_empty() {
+        return write(link, bound, epoch, &change).await;
+    }
+    write_and_tell(link, bound, epoch, &change, told).await
 }
 
 /// The execution of an older fence is stopped.

@@ -15,6 +15,9 @@
 
 use serde_json::{Value, json};
 
+use super::binding;
+use crate::keys;
+
 /// Attributes of the binding item that an execution writes. Those who read it use the same names.
 pub(crate) mod written {
     /// The token to answer.
@@ -27,6 +30,8 @@ pub(crate) mod written {
     pub(crate) const REGISTRATIONS: &str = "registrations";
     /// The revision that an execution knew whose time was over.
     pub(crate) const DUE_REVISION: &str = "due_revision";
+    /// The place in the index by which the reconciler looks, and the one of what is to be looked at now.
+    pub(crate) const LOOK: (&str, &str) = (super::keys::BY_STATE.sk, super::binding::MARKED);
 }
 
 /// Attributes of the binding item that an execution's writes are conditional on.
@@ -107,8 +112,11 @@ pub fn definition(partition: &str) -> Value {
                 "Type": "Task",
                 "Resource": format!("arn:{partition}:states:::dynamodb:updateItem"),
                 "Parameters": update(
-                    &format!("SET {} = :revision", written::DUE_REVISION),
-                    &[(":revision", number("$.told.revision"))],
+                    &format!("SET {} = :revision, {} = :now", written::DUE_REVISION, written::LOOK.0),
+                    &[
+                        (":revision", number("$.told.revision")),
+                        (":now", json!({ "S": written::LOOK.1 })),
+                    ],
                 ),
                 "ResultPath": null,
                 "Retry": retry(),
