@@ -1,7 +1,6 @@
 //! The real clock and the operating system's randomness: the only implementations of `ClockPort` and `IdPort` that
 //! look outside.
 
-use std::fmt::Write as _;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
@@ -54,12 +53,7 @@ impl IdPort for OsIds {
     }
 
     fn random_hex(&self) -> String {
-        let mut text = String::with_capacity(32);
-        for byte in random::<16>() {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        text
+        format!("{:032x}", u128::from_ne_bytes(random()))
     }
 }
 

@@ -150,7 +150,8 @@ fn nibble(digit: u8) -> Result<u8, FingerprintError> {
 
 impl Serialize for Fingerprint {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        // Every state has two for each of its steps: written at once, not piece by piece through the serialiser.
+        serializer.serialize_str(&self.to_string())
     }
 }
 

@@ -110,7 +110,8 @@ impl FromStr for Timestamp {
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        // Every state has one for each of its steps: printed at once, not piece by piece through the serialiser.
+        serializer.serialize_str(&self.to_string())
     }
 }
 
