@@ -153,14 +153,6 @@ fn request(
         // What else a client may send with a call (a task, for example) is not offered here, and rmcp would take a
         // call with one that it cannot read for an unknown method.
         params.retain(|key, _| KEPT.contains(&key.as_str()));
-        if params.get("inputResponses").is_some_and(|answers| !answers.is_object()) {
-            let text = "params.inputResponses must be an object";
-            return Err(RpcFault::new(Some(&id), RpcKind::InvalidParams, text));
-        }
-        if params.get("requestState").is_some_and(|state| !state.is_string()) {
-            let text = "params.requestState must be a string";
-            return Err(RpcFault::new(Some(&id), RpcKind::InvalidParams, text));
-        }
     }
     Ok(Request { id, method, params, arguments })
 }
