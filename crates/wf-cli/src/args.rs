@@ -14,6 +14,7 @@ use crate::cmd::procedure::ProcedureArgs;
 use crate::cmd::serve::ServeArgs;
 use crate::cmd::store::{BackupArgs, MigrateArgs, RestoreArgs, RestoredArgs};
 use crate::cmd::token::TokenArgs;
+use crate::cmd::verify_evidence::VerifyEvidenceArgs;
 use crate::cmd::workflow::WorkflowArgs;
 use crate::config::ConfigArgs;
 
@@ -46,6 +47,7 @@ pub(crate) enum Command {
     Call(CallArgs),
     Procedure(ProcedureArgs),
     Workflow(WorkflowArgs),
+    VerifyEvidence(VerifyEvidenceArgs),
     Ack(AckArgs),
     Locks(LocksArgs),
     Outbox(OutboxArgs),

@@ -12,6 +12,7 @@ pub(crate) mod procedure;
 pub(crate) mod serve;
 pub(crate) mod store;
 pub(crate) mod token;
+pub(crate) mod verify_evidence;
 pub(crate) mod workflow;
 
 use clap::CommandFactory as _;
@@ -33,6 +34,7 @@ pub(crate) async fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Call(args) => call::run(args, config, output).await,
         Command::Procedure(args) => procedure::run(args, config, output),
         Command::Workflow(args) => workflow::run(args, config, output).await,
+        Command::VerifyEvidence(args) => verify_evidence::run(args, output),
         Command::Locks(args) => locks::run(args, config, output).await,
         Command::Ack(args) => ack::run(args, config, output).await,
         Command::Outbox(args) => outbox::run(args, config, output).await,

@@ -1,6 +1,7 @@
 //! `wf-cli workflow`: reads workflows straight from the store, with or without a running server.
 
 mod events;
+mod evidence;
 mod verify;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -27,6 +28,13 @@ enum WorkflowCommand {
     Show(OneArgs),
     /// Show what happened to one workflow, oldest first
     History(OneArgs),
+    /// Print everything about one workflow as one document that can be verified without the store
+    #[command(after_help = "Sensitive values are in it, where they were not erased.
+
+Examples:
+  wf-cli workflow evidence 01909a7c-5f0e-7d1b-8a51-3b8f6d1c2e4f > evidence.json
+  wf-cli verify-evidence evidence.json")]
+    Evidence(OneArgs),
     Verify(verify::VerifyArgs),
 }
 
@@ -90,6 +98,10 @@ pub(crate) async fn run(
         WorkflowCommand::History(args) => {
             find(args, store.as_ref()).await?;
             events::print(store.as_ref(), &args.tenant, &args.id, output).await
+        }
+        WorkflowCommand::Evidence(args) => {
+            let workflow = find(args, store.as_ref()).await?;
+            evidence::print(store.as_ref(), workflow, output).await
         }
         WorkflowCommand::Verify(args) => verify::run(args, &backend, output).await,
     };

@@ -9,6 +9,7 @@ mod copying;
 mod doctor_aws;
 #[cfg(feature = "aws")]
 mod emulator;
+mod evidence;
 mod help;
 mod life;
 mod limits;
