@@ -20,6 +20,7 @@ mod engine_find;
 mod engine_flow;
 mod engine_keyless;
 mod engine_ledger;
+mod engine_orchestrate;
 mod engine_outbox;
 mod engine_people;
 mod engine_shape;
