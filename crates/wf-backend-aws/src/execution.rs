@@ -10,6 +10,7 @@
 //! reconcilers, the earlier writes nothing once the later has written. `definition` is what an execution does, `states` the
 //! client that starts, asks, stops and answers executions. The rules are [`wf_core::reconcile`]'s; docs/reconciler.md.
 
+mod adoption;
 mod attention;
 pub(crate) mod binding;
 pub(crate) mod definition;
@@ -23,12 +24,12 @@ pub use attention::Attention;
 pub use binding::{Bound, Written};
 pub use lease::{Epoch, ShardLease};
 pub use reconciler::{Reconciler, ReconcilerError};
-pub use report::{End, Looked, Outcome, Report, Taken};
+pub use report::{End, Looked, Outcome, Report, Taken, action, rule};
 
 pub(crate) use attention::wanted;
 
 use wf_core::models::{TenantId, Timestamp, WorkflowId};
-use wf_core::ports::{LeaseToken, Message, ReadError};
+use wf_core::ports::{Cursor, LeaseToken, Message, Page, ReadError};
 use wf_core::reconcile::Replacement;
 
 use crate::keys;
@@ -104,6 +105,19 @@ impl Bindings {
     /// See [`Bindings`].
     pub async fn open(&self, shard: u8) -> Result<Vec<(TenantId, WorkflowId, u64)>, ReadError> {
         Ok(attention::open(&self.link, shard).await?)
+    }
+
+    /// A page of the open workflows that have no binding, since they were there before the state machine. With `asks`, each
+    /// is to be looked at from now on. Reads every workflow there is: for a command that somebody runs.
+    ///
+    /// # Errors
+    /// See [`Bindings`].
+    pub async fn without_binding(
+        &self,
+        after: Option<&Cursor>,
+        asks: bool,
+    ) -> Result<Page<Attention>, ReadError> {
+        Ok(adoption::page(&self.link, after, asks).await?)
     }
 
     /// Records that the execution of the binding's fence runs.

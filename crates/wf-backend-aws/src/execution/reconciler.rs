@@ -21,6 +21,7 @@ use super::pass::{Hands, in_words};
 use super::report::{Looked, Report};
 use super::states::States;
 use super::{Attention, SHARDS};
+use crate::keys;
 use crate::store::AwsStore;
 use shard::{Shard, WIDTH};
 
@@ -140,7 +141,8 @@ impl Reconciler {
         }
     }
 
-    /// Looks once at everything that the rows ask for now, and then at executions that no row knows (R7): the only place
+    /// Looks once at everything that the rows ask for now, at open workflows that have no row because they were there before
+    /// the state machine, and then at executions that no row knows (R7): the only place
     /// that lists them. In a dry run it only reads, takes no lease, and says of each workflow what it would do first.
     ///
     /// # Errors
@@ -148,13 +150,22 @@ impl Reconciler {
     pub async fn once(&self, dry_run: bool) -> Result<Report, ReadError> {
         let mut report = Report::default();
         let mut shards: Vec<Shard> = (0..SHARDS).map(Shard::new).collect();
+        let unbound = self.without_binding(dry_run).await?;
         for shard in &mut shards {
             if !dry_run && !shard.hold(&self.hands, &self.token).await? {
                 report.elsewhere.push(shard.number());
                 continue;
             }
             let now = self.hands.clock.now();
-            let due = self.hands.bindings.due(shard.number(), now, ONCE_MAX).await?;
+            let mut due = self.hands.bindings.due(shard.number(), now, ONCE_MAX).await?;
+            let mine = |one: &&Attention| {
+                keys::shard_of(&one.tenant, &one.workflow_id) == shard.number()
+                    && !due.iter().any(|other| {
+                        (&other.tenant, &other.workflow_id) == (&one.tenant, &one.workflow_id)
+                    })
+            };
+            let more: Vec<Attention> = unbound.iter().filter(mine).cloned().collect();
+            due.extend(more);
             let met = |attention| (attention, Observation::Nothing);
             let due = due.into_iter().map(met).collect();
             report.workflows.extend(self.look_at(shard, due, dry_run).await?);
@@ -164,6 +175,20 @@ impl Reconciler {
             self.release().await;
         }
         Ok(report)
+    }
+
+    /// Open workflows that were there before the state machine. Unless it only reads, a row asks for each of them, so that it
+    /// is looked at even where this ends early.
+    async fn without_binding(&self, dry_run: bool) -> Result<Vec<Attention>, ReadError> {
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.hands.bindings.without_binding(after.as_ref(), !dry_run).await?;
+            found.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                return Ok(found);
+            }
+        }
     }
 
     /// Looks at some workflows of a shard, some at once.
