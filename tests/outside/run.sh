@@ -20,7 +20,7 @@ OUTSIDE_BIN=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 export OUTSIDE_BIN OUTSIDE_REPOSITORY="$repository" PYTHONDONTWRITEBYTECODE=1
 shift
 suites=("$@")
-[ ${#suites[@]} -gt 0 ] || suites=(wire auth people oauth python_client ts_client agent main_job idempotency bad_input bad_setup webhooks sigterm kill_loop bad_table)
+[ ${#suites[@]} -gt 0 ] || suites=(wire auth people oauth python_client ts_client stdio clients asking agent main_job idempotency bad_input bad_setup webhooks sigterm kill_loop bad_table conformance idempotent_tool)
 
 # True if FILE is not what the stamp says was installed from it.
 changed() { ! cmp -s "$1" "$2"; }
@@ -46,8 +46,8 @@ trap 'rm -f "$log"' EXIT
 passed=0 failed=0 skipped=0
 
 for suite in "${suites[@]}"; do
-  if [ "$suite" = ts_client ]; then
-    command=("$work/venv/bin/python" "$here/harness.py" "$node" "$work/node/ts_client.mjs")
+  if [ ! -f "$here/$suite.py" ]; then
+    command=("$work/venv/bin/python" "$here/harness.py" "$node" "$work/node/$suite.mjs")
   else
     command=("$work/venv/bin/python" "$here/$suite.py")
   fi
