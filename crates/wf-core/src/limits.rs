@@ -78,8 +78,8 @@ pub const DECIDE_ATTEMPTS_MAX: u32 = 8;
 pub const RESEND_ATTEMPTS_MAX: u32 = 2;
 /// How long a confirm token counts, in milliseconds.
 pub const CONFIRM_TOKEN_MS: i64 = 5 * 60 * 1_000;
-/// How long an answer to a question asked back counts, in milliseconds: as long as the confirm token in it.
-pub const REQUEST_STATE_MS: i64 = CONFIRM_TOKEN_MS;
+/// How long an answer to a question asked back counts, in milliseconds.
+pub const REQUEST_STATE_MS: i64 = 5 * 60 * 1_000;
 /// Longest request state that is looked at, in bytes.
 pub const REQUEST_STATE_BYTES_MAX: usize = 4_096;
 /// Request states that a process remembers as used, of those that wrote nothing.
@@ -144,3 +144,5 @@ const _: () = assert!(START_DEADLINES_MAX < DEADLINES_MAX);
 const _: () = assert!(EVIDENCE_DEPTH_MAX >= JSON_DEPTH_MAX + 8);
 const _: () = assert!(STATE_BYTES_MAX + 4_096 < 400_000);
 const _: () = assert!(HISTORY_SHOWN_MAX >= EVENTS_MAX);
+// A state that still counts has a token in it that does.
+const _: () = assert!(REQUEST_STATE_MS <= CONFIRM_TOKEN_MS);
