@@ -3,7 +3,7 @@
 //! Imports no workspace crate on purpose: it must work when the product does not compile.
 //! Reading order: [`tree`], [`rust`] and [`metadata`] are the inputs; [`layering`], [`tidy`] and [`deny`] the
 //! checks over them; [`selftest`] the faults that prove each check can fail; [`torture`] runs the benches that try to break the product;
-//! [`aws`] starts the emulator that the tests of the AWS backend need;
+//! [`dist`] packs a release; [`aws`] starts the emulator that the tests of the AWS backend need;
 //! [`ci`] the order of everything.
 #![expect(
     clippy::print_stdout,
@@ -15,6 +15,7 @@ mod aws;
 mod bench;
 mod ci;
 mod deny;
+mod dist;
 mod fault;
 mod layering;
 mod metadata;
@@ -66,6 +67,8 @@ enum Task {
     Torture(torture::Options),
     /// The figures of the release build beside their floors, into docs/benchmarks.*
     Bench(bench::Options),
+    /// The release archive with manual pages, completions and a checksum, into target/dist
+    Dist(dist::Options),
     /// Tests of the AWS backend against an emulator of DynamoDB, which is installed and started for them
     Aws(aws::Options),
     /// Everything that CI runs, in order, stopping at the first failure
@@ -99,6 +102,7 @@ fn run(task: Task) -> Result<bool, Fault> {
         Task::Selftest { fast } => selftest::task(&root, fast),
         Task::Torture(options) => torture::task(&root, &options),
         Task::Bench(options) => bench::task(&root, &options),
+        Task::Dist(options) => dist::task(&root, &options),
         Task::Aws(options) => aws::task(&root, &options),
         Task::Ci(options) => ci::task(&root, &options),
     }
