@@ -84,7 +84,7 @@ pub enum End {
 
 /// A rule by its name, for example `R5`.
 #[must_use]
-pub(super) const fn rule(rule: Rule) -> &'static str {
+pub const fn rule(rule: Rule) -> &'static str {
     match rule {
         Rule::R1 => "R1",
         Rule::R2 => "R2",
@@ -99,7 +99,7 @@ pub(super) const fn rule(rule: Rule) -> &'static str {
 
 /// An action in one word.
 #[must_use]
-pub(super) const fn action(action: &Action) -> &'static str {
+pub const fn action(action: &Action) -> &'static str {
     match action {
         Action::Acknowledge { .. } => "acknowledge",
         Action::Fire => "fire",
