@@ -25,8 +25,9 @@ use crate::keys;
 use crate::store::AwsStore;
 use shard::{Shard, WIDTH};
 
-/// How long commits that follow each other are gathered before they are looked at together.
-const GATHER: Duration = Duration::from_millis(100);
+/// How long commits that follow each other are gathered before they are looked at together: most ask for no look, and each
+/// round reads every shard.
+const GATHER: Duration = Duration::from_secs(1);
 /// How long giving the leases back may take when it ends. What stays is free when the lease is over.
 const LAST_WORK: Duration = Duration::from_secs(2);
 /// Workflows of one shard that `once` looks at.
@@ -124,7 +125,7 @@ impl Reconciler {
                     soonest = soonest.min(wait);
                     shards.push(shard);
                 }
-                Err(error) => tracing::error!(%error, "a turn of the reconciler ended by a bug"),
+                Err(error) => shard::panicked(&error, "a turn"),
             }
         }
         // A shard whose turn ended by a bug begins anew.
@@ -202,7 +203,7 @@ impl Reconciler {
         let mut running = JoinSet::new();
         for (attention, met) in all {
             if running.len() == WIDTH {
-                looked.extend(running.join_next().await.and_then(Result::ok));
+                looked.extend(shard::ended(running.join_next().await));
             }
             let epoch = if dry_run {
                 None
@@ -220,8 +221,8 @@ impl Reconciler {
                 }
             });
         }
-        while let Some(ended) = running.join_next().await {
-            looked.extend(ended.ok());
+        while let Some(one) = running.join_next().await {
+            looked.extend(shard::ended(Some(one)));
         }
         looked.sort_by(|a, b| (&a.tenant, &a.workflow_id).cmp(&(&b.tenant, &b.workflow_id)));
         Ok(looked)

@@ -112,7 +112,8 @@ impl States {
             .state_machine_arn(self.machine.arn())
             .name(self.machine.name(execution))
             .input(self.machine.input(execution).to_string());
-        let Err(error) = request.send().await else { return Ok(Run::Running) };
+        let sent = counted("StartExecution", request.send().await);
+        let Err(error) = sent else { return Ok(Run::Running) };
         if !error.as_service_error().is_some_and(|error| error.is_execution_already_exists()) {
             return Err(Trouble::of(error));
         }
@@ -146,7 +147,8 @@ impl States {
 
     async fn look(&self, arn: &str) -> Result<Option<Looked>, Trouble> {
         self.allowed().await?;
-        match self.client.describe_execution().execution_arn(arn).send().await {
+        let request = self.client.describe_execution().execution_arn(arn);
+        match counted("DescribeExecution", request.send().await) {
             Ok(answer) => Ok(Some(Looked {
                 input: answer.input().and_then(|input| serde_json::from_str(input).ok()),
                 status: answer.status().clone(),
@@ -191,7 +193,8 @@ impl States {
     pub(crate) async fn stop_arn(&self, arn: &str, cause: &str) -> Result<(), Trouble> {
         let request = self.client.stop_execution().execution_arn(arn);
         let request = request.error("Checkpoint.Stopped").cause(cause);
-        let Err(error) = request.send().await else { return Ok(()) };
+        let sent = counted("StopExecution", request.send().await);
+        let Err(error) = sent else { return Ok(()) };
         if error.as_service_error().is_some_and(|error| error.is_execution_does_not_exist()) {
             return Ok(());
         }
@@ -221,7 +224,8 @@ impl States {
             "revision": told.revision,
         });
         let request = self.client.send_task_success().task_token(token).output(output.to_string());
-        let Err(error) = request.send().await else { return Ok(Answered::Taken) };
+        let sent = counted("SendTaskSuccess", request.send().await);
+        let Err(error) = sent else { return Ok(Answered::Taken) };
         let dead = error.as_service_error().is_some_and(|error| {
             error.is_task_timed_out() || error.is_task_does_not_exist() || error.is_invalid_token()
         });
@@ -243,7 +247,7 @@ impl States {
             .status_filter(ExecutionStatus::Running)
             .max_results(PAGE)
             .set_next_token(after);
-        let answer = request.send().await.map_err(Trouble::of)?;
+        let answer = counted("ListExecutions", request.send().await).map_err(Trouble::of)?;
         let next = answer.next_token.filter(|token| !token.is_empty());
         let listed = |one: aws_sdk_sfn::types::ExecutionListItem| Listed {
             arn: one.execution_arn,
@@ -251,6 +255,14 @@ impl States {
         };
         Ok((answer.executions.into_iter().map(listed).collect(), next))
     }
+}
+
+/// Tells the metrics of a call.
+fn counted<T, E>(operation: &'static str, answer: Result<T, E>) -> Result<T, E> {
+    let outcome = if answer.is_ok() { "ok" } else { "error" };
+    let labels = [("operation", operation), ("outcome", outcome)];
+    metrics::counter!("checkpoint_reconciler_calls_total", &labels).increment(1);
+    answer
 }
 
 /// What DescribeExecution said.

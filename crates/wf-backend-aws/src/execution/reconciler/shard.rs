@@ -97,7 +97,17 @@ impl Shard {
         let held = if self.held.is_some() { 1.0 } else { 0.0 };
         metrics::gauge!("checkpoint_reconciler_shards_held", "shard" => self.number.to_string())
             .set(held);
+        if self.held.is_none() {
+            self.tell_lag(0);
+        }
         wait
+    }
+
+    /// How long the oldest row has waited: of a shard that somebody else works on, that one tells.
+    fn tell_lag(&self, ms: i64) {
+        let lag = Duration::from_millis(ms.unsigned_abs()).as_secs_f64();
+        metrics::gauge!("checkpoint_reconciler_lag_seconds", "shard" => self.number.to_string())
+            .set(lag);
     }
 
     /// Waits longer and longer.
@@ -126,8 +136,7 @@ impl Shard {
         let due = hands.bindings.due(self.number, now, PAGE).await?;
         let oldest = due.iter().map(|attention| attention.not_before).min();
         let lag_ms = oldest.map_or(0, |at| now.since_ms(at)).max(0);
-        metrics::gauge!("checkpoint_reconciler_lag_seconds", "shard" => self.number.to_string())
-            .set(Duration::from_millis(lag_ms.unsigned_abs()).as_secs_f64());
+        self.tell_lag(lag_ms);
         let all = due.len();
         let mut looked = Vec::with_capacity(all);
         let mut running = JoinSet::new();
@@ -168,12 +177,18 @@ impl Shard {
 }
 
 /// A pass that ended by a bug is begun again in another turn: its row is still there.
-fn ended(joined: Option<Result<Looked, tokio::task::JoinError>>) -> Option<Looked> {
+pub(super) fn ended(joined: Option<Result<Looked, tokio::task::JoinError>>) -> Option<Looked> {
     match joined? {
         Ok(looked) => Some(looked),
         Err(error) => {
-            tracing::error!(%error, "a pass of the reconciler ended by a bug");
+            panicked(&error, "a pass");
             None
         }
     }
+}
+
+/// Tells of work that a bug ended.
+pub(super) fn panicked(error: &tokio::task::JoinError, what: &'static str) {
+    metrics::counter!("checkpoint_background_panics_total", "work" => "reconciler").increment(1);
+    tracing::error!(%error, what, "a part of the reconciler ended by a bug, and begins again");
 }

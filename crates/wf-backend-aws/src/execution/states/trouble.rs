@@ -46,17 +46,19 @@ impl Trouble {
     where
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
     {
-        let kind: fn(Cause) -> Self = match &error {
-            SdkError::ServiceError(answer) => {
-                let status = answer.raw().status().as_u16();
-                of_code(answer.err().code().unwrap_or_default()).unwrap_or(match status {
-                    429 => Self::Throttled,
-                    _ => Self::Silent,
-                })
-            }
-            SdkError::ConstructionFailure(_) => Self::Refused,
-            SdkError::DispatchFailure(failure) if failure.is_user() => Self::Refused,
-            _ => Self::Silent,
+        let unsent = matches!(error, SdkError::ConstructionFailure(_))
+            || matches!(&error, SdkError::DispatchFailure(failure) if failure.is_user());
+        let kind: fn(Cause) -> Self = if let SdkError::ServiceError(answer) = &error {
+            let throttled = answer.raw().status().as_u16() == 429;
+            of_code(answer.err().code().unwrap_or_default()).unwrap_or(if throttled {
+                Self::Throttled
+            } else {
+                Self::Silent
+            })
+        } else if unsent {
+            Self::Refused
+        } else {
+            Self::Silent
         };
         kind(cause(error))
     }
