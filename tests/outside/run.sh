@@ -20,7 +20,7 @@ OUTSIDE_BIN=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 export OUTSIDE_BIN OUTSIDE_REPOSITORY="$repository" PYTHONDONTWRITEBYTECODE=1
 shift
 suites=("$@")
-[ ${#suites[@]} -gt 0 ] || suites=(wire auth people oauth python_client ts_client stdio clients asking agent main_job idempotency bad_input bad_setup webhooks sigterm kill_loop bad_table conformance idempotent_tool)
+[ ${#suites[@]} -gt 0 ] || suites=(wire auth people oauth python_client ts_client stdio clients asking agent main_job idempotency bad_input bad_setup webhooks sigterm kill_loop bad_table orchestrated conformance idempotent_tool)
 
 # True if FILE is not what the stamp says was installed from it.
 changed() { ! cmp -s "$1" "$2"; }
@@ -36,6 +36,13 @@ if changed "$here/package-lock.json" "$work/node/installed.json"; then
   cp "$here/package.json" "$here/package-lock.json" "$work/node/"
   (cd "$work/node" && "$npm" ci --silent --no-audit --no-fund)
   cp "$here/package-lock.json" "$work/node/installed.json"
+fi
+# MCP Inspector, which brings a browser application. Not `npm ci`: a package that some system needs may be missing elsewhere.
+if changed "$here/inspector/package-lock.json" "$work/inspector/installed.json"; then
+  mkdir -p "$work/inspector"
+  cp "$here/inspector/package.json" "$here/inspector/package-lock.json" "$work/inspector/"
+  (cd "$work/inspector" && "$npm" install --loglevel=error --no-audit --no-fund)
+  cp "$here/inspector/package-lock.json" "$work/inspector/installed.json"
 fi
 # Node looks for packages beside the script.
 cp "$here/"*.mjs "$work/node/"

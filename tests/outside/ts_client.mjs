@@ -1,4 +1,5 @@
-// The official TypeScript clients (v1 and v2) drive the pump inspection, in both protocol generations.
+// The official TypeScript clients (v1 and v2) drive the pump inspection, in both protocol generations, over HTTP and over the
+// standard input and output of a server that they start.
 //
 // Run by run.sh from the folder that holds node_modules, beside a fresh server:
 //   python harness.py node ts_client.mjs      (reads OUTSIDE_URL and OUTSIDE_REPOSITORY)
@@ -6,13 +7,16 @@
 // ajv checks it again under two drafts, and against docs/result.schema.json.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Ajv from 'ajv';
 import Ajv2020 from 'ajv/dist/2020.js';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client';
+import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/stdio';
 
 const url = new URL(process.env.OUTSIDE_URL ?? assert.fail('OUTSIDE_URL is not set: run through harness.py'));
 const fullSchema = JSON.parse(readFileSync(join(process.env.OUTSIDE_REPOSITORY, 'docs', 'result.schema.json'), 'utf8'));
@@ -24,13 +28,30 @@ const clients = [
     await client.connect(transport);
     return [client, transport.protocolVersion];
   }],
-  ['v2 by default, 2025-11-25', '2025-11-25', () => connectV2({})],
-  ['v2 auto, 2026-07-28', '2026-07-28', () => connectV2({ versionNegotiation: { mode: 'auto' } })],
+  ['v2 by default, 2025-11-25', '2025-11-25', () => connectV2({}, new TransportV2(url))],
+  ['v2 auto, 2026-07-28', '2026-07-28', () => connectV2({ versionNegotiation: { mode: 'auto' } }, new TransportV2(url))],
+  ['v1 over stdio, 2025-11-25', '2025-11-25', async () => {
+    const client = new ClientV1(info), transport = new StdioV1(command());
+    // This client tells its transport, and nobody else, what was negotiated.
+    let negotiated;
+    transport.setProtocolVersion = version => { negotiated = version; };
+    await client.connect(transport);
+    return [client, negotiated];
+  }],
+  ['v2 over stdio by default, 2025-11-25', '2025-11-25', () => connectV2({}, new StdioV2(command()))],
+  ['v2 over stdio auto, 2026-07-28', '2026-07-28', () => connectV2({ versionNegotiation: { mode: 'auto' } }, new StdioV2(command()))],
 ];
 
-async function connectV2(options) {
+/** A server of its own, over a file of its own. */
+function command() {
+  const folder = mkdtempSync(join(tmpdir(), 'checkpoint-outside-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  return { command: process.env.OUTSIDE_BIN, args: ['serve', '--stdio', '--database', join(folder, 'checkpoint.db')], stderr: 'ignore' };
+}
+
+async function connectV2(options, transport) {
   const client = new ClientV2(info, options);
-  await client.connect(new TransportV2(url));
+  await client.connect(transport);
   return [client, client.getNegotiatedProtocolVersion()];
 }
 
@@ -106,6 +127,11 @@ async function inspect(client) {
   assert.equal(done.workflow.state, 'COMPLETED');
   const full = await call('get_status', { workflow_id, detail: 'full' });
   assert.deepEqual(full.history.map(event => event.seq), [...Array(full.workflow.revision).keys()].map(i => i + 1));
+  const procedure = 'workflow://procedures/pump-inspection';
+  const { resources } = await client.listResources();
+  assert(resources.some(resource => resource.uri === procedure), JSON.stringify(resources));
+  for (const [uri, has] of [[procedure, 'pump-inspection'], [`workflow://workflows/${workflow_id}`, workflow_id]])
+    assert((await client.readResource({ uri })).contents[0].text.includes(has));
   // An unknown tool is a protocol error, not a result.
   await assert.rejects(client.callTool({ name: 'no_such_tool', arguments: {} }));
 }
