@@ -23,8 +23,16 @@ const TESTS: [&[&str]; 2] =
     [&["-p", "wf-backend-aws", "--all-features"], &["-p", "wf-cli", "--all-features", "aws"]];
 /// Suites of tests/outside that are run on it too: whole jobs by official clients, repeats, kills, people, and a table that
 /// fails.
-const SUITES: [&str; 7] =
-    ["main_job", "idempotency", "bad_table", "python_client", "ts_client", "agent", "people"];
+const SUITES: [&str; 8] = [
+    "main_job",
+    "idempotency",
+    "bad_table",
+    "orchestrated",
+    "python_client",
+    "ts_client",
+    "agent",
+    "people",
+];
 
 /// What to run.
 #[derive(Debug, Default, Args)]

@@ -15,6 +15,7 @@ mod attention;
 pub(crate) mod binding;
 pub(crate) mod definition;
 mod lease;
+pub mod machine;
 mod pass;
 mod reconciler;
 mod report;

@@ -73,10 +73,13 @@ const fn of(on: On, sender: Sender, needs: &'static [&'static str; 1]) -> Reques
 pub(crate) const REQUESTS: &[Request] = &[
     request("BatchGetItem", Sender::Server, &["BatchGetItem"]),
     request("BatchWriteItem", Sender::Operator, &["BatchWriteItem"]),
+    of(On::Machine, Sender::Maker, &["CreateStateMachine"]),
     request("CreateTable", Sender::Maker, &["CreateTable"]),
     request("DeleteItem", Sender::Server, &["DeleteItem"]),
     request("DescribeContinuousBackups", Sender::Operator, &["DescribeContinuousBackups"]),
     of(On::Executions, Sender::Server, &["DescribeExecution"]),
+    // doctor compares its definition with that of the build.
+    of(On::Machine, Sender::Operator, &["DescribeStateMachine"]),
     // A store is made only in a table of our shape.
     request("DescribeTable", Sender::Server, &["DescribeTable"]),
     request("DescribeTimeToLive", Sender::Operator, &["DescribeTimeToLive"]),
@@ -92,6 +95,7 @@ pub(crate) const REQUESTS: &[Request] = &[
     of(On::Machine, Sender::Server, &["SendTaskSuccess"]),
     of(On::Machine, Sender::Server, &["StartExecution"]),
     of(On::Executions, Sender::Server, &["StopExecution"]),
+    of(On::Machine, Sender::Maker, &["UpdateStateMachine"]),
     request("TransactGetItems", Sender::Server, &["GetItem"]),
     request(
         "TransactWriteItems",

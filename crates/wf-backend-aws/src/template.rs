@@ -1,11 +1,12 @@
 //! The table and who may use it, as a CloudFormation template: what `wf-cli aws template` prints.
 //!
-//! The table is [`SHAPE`], the permissions are those of `permissions`: nothing is said here a second time. The state
-//! machine for orchestration by Step Functions is not in it.
+//! The table is [`SHAPE`], the permissions are those of `permissions`, the state machine is that of `execution::definition`:
+//! nothing is said here a second time.
 
 use serde_json::{Value, json};
 
-use crate::permissions::{Sender, actions};
+use crate::execution::definition::definition;
+use crate::permissions::{On, Sender, actions, of_states};
 use crate::table::SHAPE;
 
 /// Prints the same for the same name: keys in order, two blanks, a line end.
@@ -13,7 +14,8 @@ use crate::table::SHAPE;
 pub fn template(table: &str) -> Value {
     json!({
         "AWSTemplateFormatVersion": "2010-09-09",
-        "Description": "Checkpoint: the DynamoDB table of one store, and roles for its servers and operators. \
+        "Description": "Checkpoint: the DynamoDB table of one store, the state machine that gives its workflows a life \
+                        in time, and roles for its servers and operators. \
                         Printed by `wf-cli aws template`.",
         "Parameters": parameters(table),
         "Conditions": {
@@ -21,6 +23,23 @@ pub fn template(table: &str) -> Value {
         },
         "Resources": {
             "Table": the_table(),
+            "Machine": the_machine(),
+            "ExecutionLog": {
+                "Type": "AWS::Logs::LogGroup",
+                "DeletionPolicy": "Delete",
+                "UpdateReplacePolicy": "Delete",
+                "Properties": {
+                    // Where Step Functions may write without a policy of its own for each log group.
+                    "LogGroupName": { "Fn::Sub": "/aws/vendedlogs/states/${StateMachineName}" },
+                    "RetentionInDays": 90,
+                },
+            },
+            "ExecutionRole": execution_role(),
+            "ExecutionPolicy": policy(
+                "ExecutionRole",
+                "What an execution may do: write to items of workflows, and say in the log why it failed",
+                &execution(),
+            ),
             "ServerRole": role(
                 "What a server of Checkpoint is",
                 &json!({ "Service": { "Ref": "ServerService" } }),
@@ -45,6 +64,11 @@ pub fn template(table: &str) -> Value {
         "Outputs": {
             "TableName": { "Description": "backend.aws.table", "Value": { "Ref": "Table" } },
             "TableArn": { "Value": arn_of("Table") },
+            "StateMachineArn": {
+                "Description": "backend.aws.state_machine_arn",
+                "Value": { "Ref": "Machine" },
+            },
+            "ExecutionRoleArn": { "Value": arn_of("ExecutionRole") },
             "ServerRoleArn": { "Value": arn_of("ServerRole") },
             "ServerPolicyArn": { "Value": { "Ref": "ServerPolicy" } },
             "OperatorRoleArn": { "Value": arn_of("OperatorRole") },
@@ -60,6 +84,12 @@ fn parameters(table: &str) -> Value {
             "Default": table,
             "AllowedPattern": "[a-zA-Z0-9_.-]{3,255}",
             "Description": "Name of the table",
+        },
+        "StateMachineName": {
+            "Type": "String",
+            "Default": machine_name(table),
+            "AllowedPattern": "[a-zA-Z0-9_-]{1,80}",
+            "Description": "Name of the state machine",
         },
         "ServerService": {
             "Type": "String",
@@ -106,6 +136,101 @@ fn the_table() -> Value {
     })
 }
 
+/// A name that Step Functions takes: at most 80 characters, no dots.
+fn machine_name(table: &str) -> String {
+    table.replace('.', "-").chars().take(80).collect()
+}
+
+fn the_machine() -> Value {
+    json!({
+        "Type": "AWS::StepFunctions::StateMachine",
+        // Without it the first execution fails, and so does a state machine that may not log.
+        "DependsOn": ["ExecutionPolicy"],
+        "Properties": {
+            "StateMachineName": { "Ref": "StateMachineName" },
+            "StateMachineType": "STANDARD",
+            "RoleArn": arn_of("ExecutionRole"),
+            "Definition": deployed_definition(),
+            "LoggingConfiguration": {
+                "Level": "ERROR",
+                // Their input is references only; the log needs not even those.
+                "IncludeExecutionData": false,
+                "Destinations": [{ "CloudWatchLogsLogGroup": { "LogGroupArn": arn_of("ExecutionLog") } }],
+            },
+        },
+    })
+}
+
+/// The definition, whose resources are in the partition of the stack.
+fn deployed_definition() -> Value {
+    let mut definition = definition("${AWS::Partition}");
+    let states = definition["States"].as_object_mut();
+    for state in states.into_iter().flat_map(|states| states.values_mut()) {
+        if let Some(resource) = state.get_mut("Resource") {
+            *resource = json!({ "Fn::Sub": resource.take() });
+        }
+    }
+    definition
+}
+
+/// Only state machines of this account take it (the confused deputy, Step Functions Developer Guide).
+fn execution_role() -> Value {
+    let mut role = role(
+        "What executions of Checkpoint's state machine are",
+        &json!({ "Service": "states.amazonaws.com" }),
+    );
+    role["Properties"]["AssumeRolePolicyDocument"]["Statement"][0]["Condition"] = json!({
+        "StringEquals": { "aws:SourceAccount": { "Ref": "AWS::AccountId" } },
+    });
+    role
+}
+
+/// What the definition does: it writes to bindings of workflows. The rest is what delivering logs needs, which IAM takes for
+/// all log groups only (Step Functions Developer Guide, logging).
+fn execution() -> Vec<Value> {
+    vec![
+        json!({
+            "Sid": "Bindings",
+            "Effect": "Allow",
+            "Action": ["dynamodb:UpdateItem"],
+            "Resource": arn_of("Table"),
+            "Condition": { "ForAllValues:StringLike": { "dynamodb:LeadingKeys": ["T#*#WF#*"] } },
+        }),
+        json!({
+            "Sid": "Logs",
+            "Effect": "Allow",
+            "Action": [
+                "logs:CreateLogDelivery",
+                "logs:DeleteLogDelivery",
+                "logs:DescribeLogGroups",
+                "logs:DescribeResourcePolicies",
+                "logs:GetLogDelivery",
+                "logs:ListLogDeliveries",
+                "logs:PutResourcePolicy",
+                "logs:UpdateLogDelivery",
+            ],
+            "Resource": "*",
+        }),
+    ]
+}
+
+/// What one kind of sender may do with the state machine, and with its executions.
+fn states(sender: Sender) -> Vec<Value> {
+    let executions =
+        "arn:${AWS::Partition}:states:${AWS::Region}:${AWS::AccountId}:execution:${Machine.Name}:*";
+    let on = [
+        (On::Machine, "Machine", json!({ "Ref": "Machine" })),
+        (On::Executions, "Executions", json!({ "Fn::Sub": executions })),
+    ];
+    let allow = on.into_iter().map(|(on, name, resource)| (of_states(sender, on), name, resource));
+    let some = allow.filter(|(actions, ..)| !actions.is_empty());
+    some.map(|(actions, name, resource)| {
+        let sid = format!("{sender:?}{name}");
+        json!({ "Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resource })
+    })
+    .collect()
+}
+
 fn key(pk: &str, sk: &str) -> Value {
     json!([
         { "AttributeName": pk, "KeyType": "HASH" },
@@ -142,15 +267,18 @@ fn server() -> Vec<Value> {
         json!({ "Fn::Sub": arn })
     });
     let indexes: Vec<Value> = indexes.collect();
-    vec![
+    let mut statements = vec![
         allow("Items", Sender::Server, false, &arn_of("Table")),
         allow("Indexes", Sender::Server, true, &Value::from(indexes)),
-    ]
+    ];
+    statements.extend(states(Sender::Server));
+    statements
 }
 
 fn operator() -> Vec<Value> {
     let mut statements = server();
     statements.push(allow("Whole", Sender::Operator, false, &arn_of("Table")));
+    statements.extend(states(Sender::Operator));
     statements
 }
 
@@ -234,18 +362,53 @@ mod tests {
         {
             let (actions, on) = allowed(&template, policy);
             let sent = REQUESTS.iter().filter(|request| senders.contains(&request.sender));
-            let needed = sent.filter(|r| r.on.service() == "dynamodb").flat_map(|r| r.needs);
-            let needed = needed.map(|name| format!("dynamodb:{name}"));
-            assert_eq!(actions, needed.collect(), "{policy}");
+            let named = |r: &crate::permissions::Request| {
+                r.needs.iter().map(|name| format!("{}:{name}", r.on.service())).collect::<Vec<_>>()
+            };
+            assert_eq!(actions, sent.flat_map(named).collect(), "{policy}");
             let made = REQUESTS.iter().filter(|request| request.sender == Maker);
-            for name in made.flat_map(|request| request.needs) {
-                assert!(!actions.contains(&format!("dynamodb:{name}")), "{policy}: {name}");
+            for name in made.flat_map(named) {
+                assert!(!actions.contains(&name), "{policy}: {name}");
             }
+            // All executions of the one state machine, and nothing else by a pattern.
+            let on = on.replace("execution:${Machine.Name}:*", "");
             assert!(!on.contains('*') && !actions.iter().any(|action| action.contains('*')));
             for (index, ..) in SHAPE.indexes {
                 assert!(on.contains(&format!("${{Table.Arn}}/index/{index}")), "{policy}: {index}");
             }
         }
+    }
+
+    #[test]
+    fn the_state_machine_is_the_definition_and_may_write_to_bindings_only() {
+        let template = template("checkpoint");
+        let machine = &template["Resources"]["Machine"]["Properties"];
+        let mut deployed = machine["Definition"].clone();
+        let mut resources = 0;
+        for state in deployed["States"].as_object_mut().expect("states").values_mut() {
+            if let Some(Value::String(resource)) = state.pointer("/Resource/Fn::Sub").cloned() {
+                state["Resource"] = json!(resource.replace("${AWS::Partition}", "aws"));
+                resources += 1;
+            }
+        }
+        assert_eq!(deployed, super::definition("aws"));
+        assert_eq!(resources, 2);
+        assert_eq!(machine["StateMachineType"], "STANDARD");
+        assert_eq!(machine["LoggingConfiguration"]["IncludeExecutionData"], false);
+        let policy = &template["Resources"]["ExecutionPolicy"]["Properties"]["PolicyDocument"];
+        for statement in policy["Statement"].as_array().expect("statements") {
+            let actions = statement["Action"].to_string();
+            if statement["Sid"] == "Bindings" {
+                assert_eq!(actions, r#"["dynamodb:UpdateItem"]"#);
+                let keys = &statement["Condition"]["ForAllValues:StringLike"];
+                assert_eq!(keys["dynamodb:LeadingKeys"], json!(["T#*#WF#*"]));
+            } else {
+                assert!(!actions.contains("dynamodb:") && !actions.contains('*'), "{actions}");
+            }
+        }
+        let trust =
+            &template["Resources"]["ExecutionRole"]["Properties"]["AssumeRolePolicyDocument"];
+        assert!(trust.to_string().contains("aws:SourceAccount"), "{trust}");
     }
 
     #[test]

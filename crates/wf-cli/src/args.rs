@@ -11,6 +11,7 @@ use crate::cmd::doctor::DoctorArgs;
 use crate::cmd::locks::LocksArgs;
 use crate::cmd::outbox::OutboxArgs;
 use crate::cmd::procedure::ProcedureArgs;
+use crate::cmd::reconcile::ReconcileArgs;
 use crate::cmd::serve::ServeArgs;
 use crate::cmd::store::{BackupArgs, MigrateArgs, RestoreArgs, RestoredArgs};
 use crate::cmd::token::TokenArgs;
@@ -57,6 +58,7 @@ pub(crate) enum Command {
     Backup(BackupArgs),
     Restore(RestoreArgs),
     Restored(RestoredArgs),
+    Reconcile(ReconcileArgs),
     Doctor(DoctorArgs),
     Aws(AwsArgs),
     Completions(CompletionsArgs),

@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod locks;
 pub(crate) mod outbox;
 pub(crate) mod procedure;
+pub(crate) mod reconcile;
 pub(crate) mod serve;
 pub(crate) mod store;
 pub(crate) mod token;
@@ -44,6 +45,7 @@ pub(crate) async fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Backup(args) => store::backup(args, config, output).await,
         Command::Restore(args) => store::restore(args, config, output).await,
         Command::Restored(RestoredArgs {}) => store::restored(config, output).await,
+        Command::Reconcile(args) => reconcile::run(args, config, output).await,
         Command::Doctor(args) => doctor::run(args, config, output).await,
         Command::Aws(args) => aws::run(args, config, output).await,
         Command::Completions(args) => completions::completions(args, Cli::command(), output),

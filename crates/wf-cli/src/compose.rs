@@ -24,7 +24,7 @@ use wf_procedure::Compiler;
 
 use crate::ambient::{OsIds, SystemClock};
 use crate::config::Config;
-use crate::config::backend::BackendConfig;
+use crate::config::backend::{BackendConfig, StateMachine};
 use crate::exit::{Exit, Failure};
 use crate::orchestrator::LocalOrchestrator;
 use crate::procedures::Loaded;
@@ -140,6 +140,8 @@ pub(crate) struct Serving {
     pub(crate) engine: Arc<Engine>,
     /// The orchestrator, which knows of commits.
     pub(crate) orchestrator: LocalOrchestrator,
+    /// Keeps executions for open workflows, where there is a state machine and this server is to.
+    pub(crate) reconciler: Option<aws::TableReconciler>,
 }
 
 /// The engine of a server, with the definitions stored.
@@ -151,10 +153,43 @@ pub(crate) async fn serving(
     backend: &Backend,
     loaded: &Loaded,
 ) -> Result<Serving, Failure> {
-    let orchestrator = LocalOrchestrator::default();
+    let orchestrator = orchestrator(config);
     let router = Router::open(&config.routes, config.server.public_url.as_deref())?;
-    let engine = engine(config, backend, loaded, orchestrator.clone(), router).await?;
-    Ok(Serving { engine: Arc::new(engine), orchestrator })
+    let engine = Arc::new(engine(config, backend, loaded, orchestrator.clone(), router).await?);
+    let reconciler = match (backend, machine(config)) {
+        (Backend::Aws(table), Some(machine)) if machine.reconciler => {
+            Some(table.reconciler(Arc::clone(&engine), orchestrator.asks()).await?)
+        }
+        (Backend::Aws(_) | Backend::Local(_), _) => None,
+    };
+    Ok(Serving { engine, orchestrator, reconciler })
+}
+
+/// The reconciler of an operator's command.
+///
+/// # Errors
+/// When there is no state machine, or the store does not answer.
+#[cfg(feature = "aws")]
+pub(crate) async fn operator_reconciler(
+    backend: &Backend,
+    engine: Arc<Engine>,
+) -> Result<aws::TableReconciler, Failure> {
+    match backend {
+        Backend::Local(_) => Err(Failure::usage("a file has no state machine")),
+        Backend::Aws(table) => table.reconciler(engine, Arc::default()).await,
+    }
+}
+
+/// The state machine whose executions give workflows a life in time, if one does.
+pub(crate) fn machine(config: &Config) -> Option<&StateMachine> {
+    match &config.backend {
+        BackendConfig::Local { .. } => None,
+        BackendConfig::Aws(table) => table.machine.as_ref(),
+    }
+}
+
+fn orchestrator(config: &Config) -> LocalOrchestrator {
+    LocalOrchestrator::new(machine(config).is_some())
 }
 
 /// An engine for an operator's command: it starts nothing, and reads definitions from the store.
@@ -163,7 +198,7 @@ pub(crate) async fn serving(
 /// When the store does not answer.
 pub(crate) async fn operator_engine(config: &Config, backend: &Backend) -> Result<Engine, Failure> {
     let nothing = Loaded::nothing();
-    engine(config, backend, &nothing, LocalOrchestrator::default(), Router::default()).await
+    engine(config, backend, &nothing, orchestrator(config), Router::default()).await
 }
 
 async fn engine(

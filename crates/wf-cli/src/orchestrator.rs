@@ -1,5 +1,5 @@
-//! The local orchestrator: acknowledges a start inside its own commit, wakes the dispatcher after each commit, and knows
-//! when whoever fires deadlines must wake.
+//! The orchestrator's side in this process: acknowledges a start inside its own commit unless executions outside the process
+//! do, wakes the dispatcher and the reconciler after each commit, and knows when whoever fires deadlines must wake.
 //!
 //! It remembers nothing that must not be forgotten: that is in the store. `cmd::serve::deadlines` fires.
 
@@ -21,7 +21,10 @@ const COMMITTING: Duration = Duration::from_secs(1);
 /// An orchestrator that lives in this process. Clones are handles on the same one.
 #[derive(Debug, Clone)]
 pub(crate) struct LocalOrchestrator {
+    /// An execution outside the process acknowledges each start.
+    executions: bool,
     committed: Arc<Notify>,
+    asked: Arc<Notify>,
     earlier: Arc<Notify>,
     /// Until when it sleeps, in milliseconds since 1970.
     until: Arc<AtomicI64>,
@@ -32,14 +35,21 @@ pub(crate) struct LocalOrchestrator {
 impl Default for LocalOrchestrator {
     fn default() -> Self {
         let until = Arc::new(AtomicI64::new(i64::MAX));
-        Self { committed: Arc::default(), earlier: Arc::default(), until, called: Arc::default() }
+        Self {
+            executions: false,
+            committed: Arc::default(),
+            asked: Arc::default(),
+            earlier: Arc::default(),
+            until,
+            called: Arc::default(),
+        }
     }
 }
 
 #[async_trait]
 impl OrchestratorPort for LocalOrchestrator {
     fn acknowledges_at_start(&self) -> bool {
-        true
+        !self.executions
     }
 
     async fn committed(&self, workflow: &Workflow) {
@@ -48,6 +58,7 @@ impl OrchestratorPort for LocalOrchestrator {
             *self.called.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         }
         self.committed.notify_one();
+        self.asked.notify_one();
         let next = workflow.deadlines.values().map(|deadline| deadline.fire_at.as_ms()).min();
         if next.is_some_and(|at| at < self.until.load(Ordering::Acquire)) {
             self.earlier.notify_one();
@@ -56,6 +67,16 @@ impl OrchestratorPort for LocalOrchestrator {
 }
 
 impl LocalOrchestrator {
+    /// With executions outside the process, or without.
+    pub(crate) fn new(executions: bool) -> Self {
+        Self { executions, ..Self::default() }
+    }
+
+    /// Woken after each commit of this process, for the reconciler.
+    pub(crate) fn asks(&self) -> Arc<Notify> {
+        Arc::clone(&self.asked)
+    }
+
     /// Woken after each commit of this process. A hint: what it misses, a poll finds.
     pub(crate) fn commits(&self) -> Arc<Notify> {
         Arc::clone(&self.committed)

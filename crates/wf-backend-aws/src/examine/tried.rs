@@ -86,6 +86,9 @@ async fn on_states(client: &aws_sdk_sfn::Client, machine: &str, action: &str) ->
         "states:DescribeExecution" => {
             looked_at(client.describe_execution().execution_arn(nothing).send().await)
         }
+        "states:DescribeStateMachine" => {
+            looked_at(client.describe_state_machine().state_machine_arn(plain).send().await)
+        }
         "states:ListExecutions" => {
             let list = client.list_executions().state_machine_arn(plain).max_results(1);
             looked_at(list.send().await)

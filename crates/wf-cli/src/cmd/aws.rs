@@ -1,4 +1,4 @@
-//! `wf-cli aws`: the DynamoDB table that the state can be in.
+//! `wf-cli aws`: the DynamoDB table that the state can be in, and the state machine beside it.
 
 mod init;
 mod template;
@@ -9,7 +9,7 @@ use crate::config::ConfigArgs;
 use crate::exit::Failure;
 use crate::output::Output;
 
-/// Make the DynamoDB table, or print how CloudFormation does
+/// Make the DynamoDB table and the state machine, or print how CloudFormation does
 #[derive(Debug, Args)]
 pub(crate) struct AwsArgs {
     #[command(subcommand)]
@@ -30,7 +30,7 @@ pub(crate) async fn run(
     output: Output,
 ) -> Result<(), Failure> {
     match &args.command {
-        AwsCommand::Init(init::InitArgs {}) => init::run(config, output).await,
+        AwsCommand::Init(args) => init::run(args, config, output).await,
         AwsCommand::Template(args) => template::run(args, output),
     }
 }

@@ -129,7 +129,8 @@ async fn serve(
     let found = compose::open(config).await?;
     let backend = found.backend.clone();
     let done = async {
-        let Serving { engine, orchestrator } = compose::serving(config, &backend, &loaded).await?;
+        let Serving { engine, orchestrator, reconciler } =
+            compose::serving(config, &backend, &loaded).await?;
         let hangup = Arc::new(Notify::new());
         let (end, stop) = watch::channel(false);
         let reload = work::Reload {
@@ -159,6 +160,7 @@ async fn serve(
         let work = work::start(work::Parts {
             engine,
             orchestrator,
+            reconciler,
             retention: config.retention,
             registry,
             stop: stop.clone(),

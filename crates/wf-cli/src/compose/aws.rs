@@ -3,13 +3,20 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use tokio::sync::{Notify, watch};
 pub(crate) use wf_backend_aws::Trouble;
 pub(crate) use wf_backend_aws::examine::{Answer, Examination, Guard, Permission, Verdict};
+use wf_backend_aws::execution::machine;
+pub(crate) use wf_backend_aws::execution::machine::{Deployed, Made as Machine};
+pub(crate) use wf_backend_aws::execution::{End, Looked, Outcome, Report, Taken, action, rule};
+use wf_backend_aws::execution::{Reconciler, ReconcilerError};
 use wf_backend_aws::{AwsConfig, AwsCopy, AwsStore, examine, table};
+use wf_core::engine::Engine;
 use wf_core::ports::{
     ClockPort, CopySourcePort, CopyTargetPort, OpenError, ReadError, StorageBackendPort,
 };
 
+use crate::ambient::SystemClock;
 use crate::config::backend::AwsTable;
 use crate::exit::Failure;
 
@@ -37,6 +44,47 @@ impl TableStore {
         }
         metrics::gauge!("checkpoint_dynamodb_read_units").set(usage.read_units);
         metrics::gauge!("checkpoint_dynamodb_write_units").set(usage.write_units);
+    }
+}
+
+/// Keeps one execution for each open workflow of a table.
+#[derive(Debug)]
+pub(crate) struct TableReconciler(Reconciler);
+
+impl TableStore {
+    /// A reconciler for the state machine of the configuration, which must name one. `asks` wakes it.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub(crate) async fn reconciler(
+        &self,
+        engine: Arc<Engine>,
+        asks: Arc<Notify>,
+    ) -> Result<TableReconciler, Failure> {
+        let connected = Reconciler::connect(&self.0, engine, Arc::new(SystemClock), asks).await;
+        match connected {
+            Ok(Some(reconciler)) => Ok(TableReconciler(reconciler)),
+            Ok(None) => Err(Failure::usage("backend.aws.state_machine_arn is not set")),
+            Err(ReconcilerError::Store(error)) => Err(error.into()),
+            Err(error @ (ReconcilerError::Machine(_) | ReconcilerError::Randomness(_))) => {
+                Err(Failure::failed(error.to_string()))
+            }
+        }
+    }
+}
+
+impl TableReconciler {
+    /// Works until `stop` is true.
+    pub(crate) async fn run(&self, stop: watch::Receiver<bool>) {
+        self.0.run(stop).await;
+    }
+
+    /// Looks once at everything that is to be looked at; in a dry run it only reads.
+    ///
+    /// # Errors
+    /// When the table does not answer.
+    pub(crate) async fn once(&self, dry_run: bool) -> Result<Report, Failure> {
+        Ok(self.0.once(dry_run).await?)
     }
 }
 
@@ -70,6 +118,10 @@ pub(crate) fn settings(table: &AwsTable) -> AwsConfig {
     let mut settings = AwsConfig::new(&table.name);
     settings.region.clone_from(&table.region);
     settings.endpoint_url.clone_from(&table.endpoint_url);
+    if let Some(machine) = &table.machine {
+        settings.state_machine_arn = Some(machine.arn.clone());
+        settings.states_endpoint_url.clone_from(&machine.endpoint_url);
+    }
     // It costs nothing, and /metrics tells it.
     settings.measure = true;
     settings
@@ -106,6 +158,8 @@ pub(crate) struct Made {
     pub(crate) table: bool,
     /// Collection of expired items was off.
     pub(crate) ttl: bool,
+    /// What was done about the state machine, if one is configured.
+    pub(crate) machine: Option<Machine>,
 }
 
 /// Makes the table where there is none, waits until it can be used, and switches the collection of expired items on.
@@ -118,7 +172,24 @@ pub(crate) async fn make_table(
     progress: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Made, Failure> {
     let made = table::create(&settings(table), progress).await.map_err(cannot_open)?;
-    Ok(Made { table: made.table, ttl: made.ttl })
+    Ok(Made { table: made.table, ttl: made.ttl, machine: None })
+}
+
+/// Makes the state machine where there is none, and gives it the definition of this build where it has another; none when
+/// none is configured. `role` is what its executions are.
+///
+/// # Errors
+/// When it cannot be used, or making it needs a role.
+pub(crate) async fn make_machine(
+    table: &AwsTable,
+    role: Option<&str>,
+) -> Result<Option<Machine>, Failure> {
+    machine::create(&settings(table), role).await.map_err(cannot_open)
+}
+
+/// How the state machine of the configuration is; none when none is configured.
+pub(crate) async fn deployed(table: &AwsTable) -> Option<Deployed> {
+    machine::deployed(&settings(table)).await
 }
 
 /// A table of this name, and who may use it, as a CloudFormation template.

@@ -6,6 +6,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use serde_json::Value;
+use tokio::sync::{Notify, watch};
+use wf_core::engine::Engine;
 use wf_core::ports::{CopySourcePort, CopyTargetPort, ReadError, StorageBackendPort};
 
 use crate::config::backend::{AwsTable, HOW_TO_GET_AWS};
@@ -28,6 +30,31 @@ impl TableStore {
 
     /// Tells the metrics registry what was sent and consumed so far.
     pub(super) fn tell_usage(&self) {
+        match self.0 {}
+    }
+}
+
+/// A reconciler that cannot be.
+#[derive(Debug)]
+pub(crate) struct TableReconciler(Infallible);
+
+impl TableStore {
+    /// A reconciler for the state machine of the configuration.
+    ///
+    /// # Errors
+    /// None: there is no such store.
+    pub(crate) async fn reconciler(
+        &self,
+        _engine: Arc<Engine>,
+        _asks: Arc<Notify>,
+    ) -> Result<TableReconciler, Failure> {
+        match self.0 {}
+    }
+}
+
+impl TableReconciler {
+    /// Works until `stop` is true.
+    pub(crate) async fn run(&self, _stop: watch::Receiver<bool>) {
         match self.0 {}
     }
 }
@@ -75,6 +102,31 @@ pub(crate) struct Made {
     pub(crate) table: bool,
     /// Collection of expired items was off.
     pub(crate) ttl: bool,
+    /// What was done about the state machine, if one is configured.
+    pub(crate) machine: Option<Machine>,
+}
+
+/// What making a state machine did.
+#[derive(Debug, Clone, Copy)]
+#[expect(dead_code, reason = "builds without the backend make none")]
+pub(crate) enum Machine {
+    /// Nothing: it is there, as this build defines it.
+    Nothing,
+    /// It was not there.
+    Created,
+    /// It had another definition.
+    Updated,
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always.
+pub(crate) async fn make_machine(
+    table: &AwsTable,
+    _role: Option<&str>,
+) -> Result<Option<Machine>, Failure> {
+    Err(lacking(table))
 }
 
 /// Refuses.

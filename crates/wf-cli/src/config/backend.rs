@@ -28,6 +28,19 @@ pub(crate) struct AwsTable {
     pub(crate) region: Option<String>,
     /// Another endpoint than that of the region.
     pub(crate) endpoint_url: Option<String>,
+    /// The Step Functions state machine that gives workflows a life in time, if one does.
+    pub(crate) machine: Option<StateMachine>,
+}
+
+/// A Step Functions state machine, and how to reach it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StateMachine {
+    /// Its ARN.
+    pub(crate) arn: String,
+    /// Another endpoint than that of its region.
+    pub(crate) endpoint_url: Option<String>,
+    /// This server keeps an execution for each open workflow; when not, another process does.
+    pub(crate) reconciler: bool,
 }
 
 impl fmt::Display for AwsTable {
@@ -52,11 +65,28 @@ pub(super) fn typed(settings: Typed<'_>) -> BackendConfig {
             name: text("backend.aws.table").unwrap_or_default(),
             region: text("backend.aws.region"),
             endpoint_url: text("backend.aws.endpoint_url"),
+            machine: text(MACHINE).map(|arn| StateMachine {
+                arn,
+                endpoint_url: text("backend.aws.states_endpoint_url"),
+                reconciler: settings.switch("backend.aws.reconciler"),
+            }),
         });
     }
     let path = settings.path("backend.local.path");
     BackendConfig::Local { path: path.unwrap_or_else(|| PathBuf::from("checkpoint.db")) }
 }
+
+const MACHINE: &str = "backend.aws.state_machine_arn";
+
+/// Keys that count with a table only.
+const OF_A_TABLE: [&str; 6] = [
+    "backend.aws.table",
+    "backend.aws.region",
+    "backend.aws.endpoint_url",
+    MACHINE,
+    "backend.aws.states_endpoint_url",
+    "backend.aws.reconciler",
+];
 
 fn is_aws(settings: Typed<'_>) -> bool {
     settings.text("backend.kind") == Some("aws")
@@ -87,8 +117,7 @@ pub(super) fn problems(layers: &Layers) -> Vec<String> {
     let (other, says): (&[&str], _) = if is_aws(settings) {
         (&["backend.local.path"], "counts with backend.kind = \"local\" only")
     } else {
-        let keys = &["backend.aws.table", "backend.aws.region", "backend.aws.endpoint_url"];
-        (keys, "counts with backend.kind = \"aws\" only")
+        (&OF_A_TABLE, "counts with backend.kind = \"aws\" only")
     };
     let is_set =
         |path: &str| layers.settings.get(path).is_some_and(|s| s.origin != Origin::Default);
@@ -104,17 +133,52 @@ pub(super) fn problems(layers: &Layers) -> Vec<String> {
             ),
             Some(_) => {}
         }
-        // Requests hold every value that people recorded.
-        let url = settings.text("backend.aws.endpoint_url");
-        if url.is_some_and(|url| !is_private_on_the_way(url)) {
-            wrong(
-                "backend.aws.endpoint_url",
-                "must begin with https:// unless it is on this machine",
-            );
+        // Requests hold every value that people recorded, and what may answer an execution.
+        for path in ["backend.aws.endpoint_url", "backend.aws.states_endpoint_url"] {
+            if settings.text(path).is_some_and(|url| !is_private_on_the_way(url)) {
+                wrong(path, "must begin with https:// unless it is on this machine");
+            }
+        }
+        match settings.text(MACHINE) {
+            Some(arn) => {
+                if let Some(says) = wrong_machine(arn, settings.text("backend.aws.region")) {
+                    wrong(MACHINE, &says);
+                }
+            }
+            None => {
+                for path in ["backend.aws.states_endpoint_url", "backend.aws.reconciler"] {
+                    if is_set(path) {
+                        wrong(path, "counts with backend.aws.state_machine_arn only");
+                    }
+                }
+            }
         }
     }
     found
 }
+
+/// What is wrong with the ARN of a state machine, whose table is in `region`.
+fn wrong_machine(arn: &str, region: Option<&str>) -> Option<String> {
+    let parts: Vec<&str> = arn.split(':').collect();
+    let (["arn", partition, "states", its_region, account, "stateMachine", name]
+    | ["arn", partition, "states", its_region, account, "stateMachine", name, _]) =
+        parts.as_slice()
+    else {
+        return Some(NO_MACHINE.to_owned());
+    };
+    let digits = account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = (1..=80).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    if partition.is_empty() || its_region.is_empty() || !digits || !is_name {
+        return Some(NO_MACHINE.to_owned());
+    }
+    // Executions reach the tables of their own region only.
+    let elsewhere = region.filter(|region| region != its_region);
+    elsewhere.map(|region| format!("is in {its_region}, and the table in {region}"))
+}
+
+const NO_MACHINE: &str =
+    "must be an ARN such as arn:aws:states:eu-west-1:123456789012:stateMachine:checkpoint";
 
 /// As DynamoDB takes them (Developer Guide, naming rules).
 pub(crate) fn is_table_name(name: &str) -> bool {
@@ -173,9 +237,44 @@ mod tests {
             ("backend.aws.table", "checkpoint"),
             ("backend.aws.region", "eu-west-1"),
             ("backend.aws.endpoint_url", "http://127.0.0.1:1"),
+            (MACHINE, ARN),
+            ("backend.aws.states_endpoint_url", "http://127.0.0.1:1"),
+            ("backend.aws.reconciler", "false"),
         ] {
             let found = problems(&layers(&[(path, value)]));
             assert!(found.len() == 1 && found[0].contains("\"aws\" only"), "{found:?}");
+        }
+    }
+
+    const ARN: &str = "arn:aws:states:eu-west-1:123456789012:stateMachine:checkpoint";
+
+    #[test]
+    fn a_state_machine_is_one_and_is_where_the_table_is() {
+        let with = |more: &[(&str, &str)]| layers(&[AWS.as_slice(), more].concat());
+        let machine = |layers: &Layers| {
+            let BackendConfig::Aws(table) = typed(Typed(&layers.settings)) else { unreachable!() };
+            table.machine
+        };
+        assert_eq!(machine(&with(&[])), None);
+        let whole = with(&[(MACHINE, ARN), ("backend.aws.region", "eu-west-1")]);
+        assert_eq!(problems(&whole), Vec::<String>::new());
+        assert!(machine(&whole).is_some_and(|machine| machine.arn == ARN && machine.reconciler));
+        let off = with(&[(MACHINE, &format!("{ARN}:live")), ("backend.aws.reconciler", "false")]);
+        assert_eq!(problems(&off), Vec::<String>::new());
+        assert!(machine(&off).is_some_and(|machine| !machine.reconciler));
+        for (more, says) in [
+            (&[(MACHINE, "arn:x")][..], "must be an ARN"),
+            (&[(MACHINE, "arn:aws:states:eu-west-1:1:stateMachine:x")], "must be an ARN"),
+            (&[(MACHINE, "arn:aws:states:eu-west-1:123456789012:execution:x:y")], "must be an ARN"),
+            (&[(MACHINE, ARN), ("backend.aws.region", "eu-west-2")], "is in eu-west-1, and"),
+            (&[("backend.aws.reconciler", "false")], "state_machine_arn only"),
+            (
+                &[(MACHINE, ARN), ("backend.aws.states_endpoint_url", "http://10.0.0.1")],
+                "must begin with https://",
+            ),
+        ] {
+            let found = problems(&with(more));
+            assert!(found.len() == 1 && found[0].contains(says), "{says}: {found:?}");
         }
     }
 

@@ -40,6 +40,7 @@ fn every_help_is_as_reviewed() {
         "backup",
         "restore",
         "restored",
+        "reconcile",
         "doctor",
         "aws",
         "aws init",

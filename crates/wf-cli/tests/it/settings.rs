@@ -70,7 +70,7 @@ fn slips_are_refused_with_2_and_name_the_place() {
         ("[auth]\nissuer = \"https://a.example\"\n", "counts with auth.mode = \"jwt\" only"),
         (
             "[backend.aws]\nstate_machine_arn = \"x\"\n",
-            "state_machine_arn = \"x\" is not supported yet",
+            "backend.aws.state_machine_arn counts with backend.kind = \"aws\" only",
         ),
         (
             "[backend.aws]\ntable = \"wf1\"\n",

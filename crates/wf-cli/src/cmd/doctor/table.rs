@@ -2,7 +2,9 @@
 //! credentials may do with it.
 
 use crate::ambient::SystemClock;
-use crate::compose::aws::{self, Answer, Examination, Guard, Permission, Trouble, Verdict};
+use crate::compose::aws::{
+    self, Answer, Deployed, Examination, Guard, Permission, Trouble, Verdict,
+};
 use crate::config::backend::AwsTable;
 use crate::exit::chain;
 
@@ -24,7 +26,11 @@ pub(super) struct Looked {
 /// Looks at the table. Nothing is written.
 pub(super) async fn look(table: &AwsTable) -> Looked {
     match aws::examine(table, &SystemClock).await {
-        Ok(found) => checks(table, &found),
+        Ok(found) => {
+            let mut looked = checks(table, &found);
+            looked.checks.extend(aws::deployed(table).await.map(|found| machine(&found)));
+            looked
+        }
         Err(trouble) => Looked { checks: vec![silent(table, &trouble)], has_store: false },
     }
 }
@@ -52,6 +58,25 @@ fn checks(table: &AwsTable, found: &Examination) -> Looked {
         }
     };
     Looked { checks, has_store }
+}
+
+/// Whether the state machine does what this build expects of it.
+fn machine(found: &Deployed) -> Check {
+    const NAME: &str = "state machine";
+    let advice = "deploy the stack of this build's `wf-cli aws template`, or run `wf-cli aws init`";
+    match found {
+        Deployed::Same => Check::ok(NAME, "has the definition of this build"),
+        Deployed::Other(what) => {
+            let says = format!("has not the definition of this build: {}", what.join("; "));
+            Check::new(NAME, State::Fail, says).advise(advice)
+        }
+        Deployed::Absent => Check::new(NAME, State::Fail, "is not there")
+            .advise(format!("{advice}; or correct backend.aws.state_machine_arn")),
+        Deployed::Unknown(why) => {
+            Check::new(NAME, State::Warn, format!("could not be looked at: {why}"))
+                .advise("for doctor, use the OperatorRole of `wf-cli aws template`")
+        }
+    }
 }
 
 fn silent(table: &AwsTable, trouble: &Trouble) -> Check {
@@ -217,6 +242,16 @@ mod tests {
             assert_eq!(off.state, State::Warn);
             assert!(off.to_do.is_some_and(|to_do| to_do.contains("wf-cli aws template")), "{name}");
         }
+    }
+
+    #[test]
+    fn a_state_machine_of_another_build_is_a_failure() {
+        assert_eq!(machine(&Deployed::Same).state, State::Ok);
+        let other = machine(&Deployed::Other(vec!["the state Await is another".to_owned()]));
+        assert_eq!(other.state, State::Fail);
+        assert!(other.says.contains("the state Await is another"), "{}", other.says);
+        assert_eq!(machine(&Deployed::Absent).state, State::Fail);
+        assert_eq!(machine(&Deployed::Unknown("denied".to_owned())).state, State::Warn);
     }
 
     #[test]

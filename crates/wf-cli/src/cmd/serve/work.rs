@@ -1,4 +1,4 @@
-//! What a server does besides answering: deliver messages, fire deadlines, sweep old rows, keep the metrics small, reload procedures.
+//! What a server does besides answering: deliver messages, fire deadlines, reconcile executions, sweep old rows, keep the metrics small, reload procedures.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use super::signals::stopped;
 use super::{backlog, deadlines, dispatch};
 use crate::ambient::SystemClock;
 use crate::compose;
+use crate::compose::aws::TableReconciler;
 use crate::orchestrator::LocalOrchestrator;
 use crate::procedures;
 
@@ -36,6 +37,7 @@ const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 pub(super) struct Parts {
     pub(super) engine: Arc<Engine>,
     pub(super) orchestrator: LocalOrchestrator,
+    pub(super) reconciler: Option<TableReconciler>,
     pub(super) retention: Duration,
     pub(super) registry: PrometheusHandle,
     pub(super) stop: watch::Receiver<bool>,
@@ -57,6 +59,14 @@ pub(super) fn start(parts: Parts) -> Work {
     let clock =
         move || deadlines::fire(Arc::clone(&engine), parts.orchestrator.clone(), stop.clone());
     tasks.spawn(kept_up("clock", clock));
+    if let Some(reconciler) = parts.reconciler {
+        let (reconciler, stop) = (Arc::new(reconciler), parts.stop.clone());
+        let reconcile = move || {
+            let (reconciler, stop) = (Arc::clone(&reconciler), stop.clone());
+            async move { reconciler.run(stop).await }
+        };
+        tasks.spawn(kept_up("reconciler", reconcile));
+    }
     let (engine, stop) = (Arc::clone(&parts.engine), parts.stop.clone());
     let backlog = move || backlog::watch(Arc::clone(&engine), stop.clone());
     tasks.spawn(kept_up("backlog", backlog));
