@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tempfile::TempDir;
 
 use super::child::Other;
-use super::load::{self, Measured, Plan};
+use super::load::{self, Measured, Plan, Wanted};
 use super::raw::{self, Raw, Rows};
 use super::wire::Connection;
 use super::work::procedures_below;
@@ -26,7 +26,12 @@ pub struct Contenders {
     below: Option<PathBuf>,
     time: Duration,
     rows: Rows,
+    /// The answer to [`LIST`].
+    list: Bytes,
 }
+
+/// Asks for the list of tools.
+pub const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#;
 
 impl Contenders {
     /// Runs one workflow on the server, to know what a step writes and answers. Databases are made in new folders `below`
@@ -44,6 +49,7 @@ impl Contenders {
         let running = serve(server, folder.path(), None)?;
         let mut caller = Connection::open(running.address()).await?;
         let rows = Rows::record(&mut caller, &folder.path().join("checkpoint.db")).await?;
+        let list = caller.call(LIST.into()).await?;
         drop(caller);
         running.stop()?;
         Ok(Self {
@@ -52,6 +58,7 @@ impl Contenders {
             below: below.map(Path::to_owned),
             time,
             rows,
+            list,
         })
     }
 
@@ -72,20 +79,38 @@ impl Contenders {
         raw::measure(&self.rows, folder.path(), grouped, self.time).await
     }
 
-    /// The bare echo with the same sizes.
+    /// The bare echo with the sizes of a step.
     ///
     /// # Errors
     /// When it does not serve.
     pub async fn echo(&self, callers: usize) -> Result<Measured, Fault> {
+        let (request, answer) = &self.rows.call;
+        self.echo_of(callers, request, answer, Wanted::Outcome("recorded")).await
+    }
+
+    /// The bare echo with the sizes of the list of tools.
+    ///
+    /// # Errors
+    /// When it does not serve.
+    pub async fn echo_list(&self, callers: usize) -> Result<Measured, Fault> {
+        self.echo_of(callers, &LIST.into(), &self.list, Wanted::Tools).await
+    }
+
+    async fn echo_of(
+        &self,
+        callers: usize,
+        request: &Bytes,
+        answer: &Bytes,
+        wanted: Wanted,
+    ) -> Result<Measured, Fault> {
         let folder = self.folder()?;
-        let (request, answer): &(Bytes, Bytes) = &self.rows.call;
         let file = folder.path().join("answer.json");
         std::fs::write(&file, answer).map_err(Fault::io("writing the answer"))?;
         let me = std::env::current_exe().map_err(Fault::io("finding this program"))?;
         let mut command = Command::new(me);
         command.arg("echo").arg(&file);
         let echo = Other::start("echo", command, folder.path())?;
-        load::repeated(&self.plan(echo.address(), echo.id(), callers), request, "recorded").await
+        load::repeated(&self.plan(echo.address(), echo.id(), callers), request, wanted).await
     }
 
     /// The Python peer, if there is a Python for it.
@@ -114,6 +139,19 @@ impl Contenders {
         let server = serve(&self.server, folder.path(), None)?;
         let plan = Plan { replays, ..self.plan(server.address(), server.id(), callers) };
         let measured = load::steps(&plan).await?;
+        server.stop()?;
+        Ok(measured)
+    }
+
+    /// The product asked for its list of tools.
+    ///
+    /// # Errors
+    /// When it does not serve.
+    pub async fn product_list(&self, callers: usize) -> Result<Measured, Fault> {
+        let folder = self.folder()?;
+        let server = serve(&self.server, folder.path(), None)?;
+        let plan = self.plan(server.address(), server.id(), callers);
+        let measured = load::repeated(&plan, &LIST.into(), Wanted::Tools).await?;
         server.stop()?;
         Ok(measured)
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::contenders::{Contenders, serve, temporary};
+use super::contenders::{Contenders, LIST, serve, temporary};
 use super::fill::{self, fill};
 use super::growth::{Growing, Growth, Sizes};
 use super::load::Measured;
@@ -61,6 +61,10 @@ pub struct Round {
     pub product_one: Measured,
     /// The product under many.
     pub product_many: Measured,
+    /// The product's list of tools under one caller.
+    pub list_one: Measured,
+    /// The bare echo with the sizes of that, under one caller.
+    pub list_echo_one: Measured,
     /// What a call costs as the database grows.
     pub growth: Growth,
     /// Starts on the large database, one with it in memory, one without.
@@ -171,6 +175,8 @@ struct Part {
     peer_many: Option<Measured>,
     product_one: Measured,
     product_many: Measured,
+    list_one: Measured,
+    list_echo_one: Measured,
 }
 
 impl Part {
@@ -185,6 +191,8 @@ impl Part {
                 peer_one: what.peer(1).await?,
                 echo_one: what.echo(1).await?,
                 product_one: what.product(1, true).await?,
+                list_echo_one: what.echo_list(1).await?,
+                list_one: what.product_list(1).await?,
                 raw_one: what.raw(false).await?,
             });
         }
@@ -192,6 +200,8 @@ impl Part {
             raw_one: what.raw(false).await?,
             product_one: what.product(1, true).await?,
             echo_one: what.echo(1).await?,
+            list_one: what.product_list(1).await?,
+            list_echo_one: what.echo_list(1).await?,
             peer_one: what.peer(1).await?,
             raw_many: what.raw(true).await?,
             product_many: what.product(callers, false).await?,
@@ -210,6 +220,8 @@ impl Part {
             peer_many: self.peer_many,
             product_one: self.product_one,
             product_many: self.product_many,
+            list_one: self.list_one,
+            list_echo_one: self.list_echo_one,
             growth,
             starts,
         }
@@ -236,8 +248,7 @@ async fn tools(server: &Path, below: &Path) -> Result<(ToolList, String), Fault>
     let running = serve(server, folder.path(), None)?;
     let version = running.log().lines().next().unwrap_or_default().to_owned();
     let mut connection = Connection::open(running.address()).await?;
-    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}"#;
-    let answer = connection.call(body.into()).await?;
+    let answer = connection.call(LIST.into()).await?;
     running.stop()?;
     let list = tool_list(&answer)
         .ok_or_else(|| Fault::Run("tools/list was not answered with a list".to_owned()))?;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::contenders::{serve, temporary};
-use super::load::{self, Plan};
+use super::load::{self, Plan, Wanted};
 use super::samples::Samples;
 use super::wire::Connection;
 use super::work::{Names, Round, expect, take_up};
@@ -220,12 +220,12 @@ async fn correct(
 
 async fn find_work(plan: &Plan) -> Result<f64, Fault> {
     let body = request_body("find_work", &serde_json::Map::new());
-    Ok(load::repeated(plan, &body, "list").await?.times.p50_us)
+    Ok(load::repeated(plan, &body, Wanted::Outcome("list")).await?.times.p50_us)
 }
 
 async fn status(plan: &Plan, workflow: &str) -> Result<f64, Fault> {
     let body: Bytes = super::work::status_of(workflow);
-    Ok(load::repeated(plan, &body, "view").await?.times.p50_us)
+    Ok(load::repeated(plan, &body, Wanted::Outcome("view")).await?.times.p50_us)
 }
 
 async fn status_of_new(plan: &Plan) -> Result<f64, Fault> {

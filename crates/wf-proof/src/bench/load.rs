@@ -17,7 +17,7 @@ use super::process::{processor_time, resident};
 use super::samples::{Quantiles, Samples};
 use super::tokens::Shown;
 use super::wire::Connection;
-use super::work::{Names, OPEN_MAX, Round, expect, is_duplicate};
+use super::work::{Names, OPEN_MAX, Round, expect, is_duplicate, is_list};
 use crate::fault::Fault;
 use crate::harness::server::Server;
 
@@ -155,13 +155,13 @@ pub async fn steps_by(plan: &Plan, shown: &Shown) -> Result<Measured, Fault> {
             .collect();
         let left = plan.time.saturating_sub(sum.time);
         let measured;
-        let until = Until { outcome: "recorded", left, rest: true };
+        let until = Until { wanted: Wanted::Outcome("recorded"), left, rest: true };
         (callers, measured) = phase(plan, callers, &bodies, until).await?;
         if warm {
             sum.add(measured);
             if plan.replays {
                 let replayed;
-                let until = Until { outcome: DUPLICATE, left: Duration::MAX, rest: true };
+                let until = Until { wanted: Wanted::Duplicate, left: Duration::MAX, rest: true };
                 (callers, replayed) = phase(plan, callers, &bodies, until).await?;
                 again.extend(replayed.samples);
             }
@@ -178,7 +178,7 @@ pub async fn steps_by(plan: &Plan, shown: &Shown) -> Result<Measured, Fault> {
 ///
 /// # Errors
 /// When a call is not answered as it must be, or the server is gone.
-pub async fn repeated(plan: &Plan, body: &Bytes, outcome: &'static str) -> Result<Measured, Fault> {
+pub async fn repeated(plan: &Plan, body: &Bytes, wanted: Wanted) -> Result<Measured, Fault> {
     let mut callers = open(plan, &Shown::Nothing).await?;
     let mut sum = Sum::default();
     let mut calls = 50;
@@ -187,7 +187,7 @@ pub async fn repeated(plan: &Plan, body: &Bytes, outcome: &'static str) -> Resul
         let bodies = vec![vec![body.clone(); calls]; plan.callers];
         let left = plan.time.saturating_sub(sum.time);
         let measured;
-        let until = Until { outcome, left, rest: false };
+        let until = Until { wanted, left, rest: false };
         (callers, measured) = phase(plan, callers, &bodies, until).await?;
         if warm {
             sum.add(measured);
@@ -204,8 +204,31 @@ fn workflows_each(plan: &Plan) -> usize {
     wanted.clamp(1, 32).min(OPEN_MAX / plan.callers).max(1)
 }
 
-/// What a phase of replays expects instead of an outcome.
-const DUPLICATE: &str = "duplicate";
+/// What a call must be answered with.
+#[derive(Debug, Clone, Copy)]
+pub enum Wanted {
+    /// A result with this outcome.
+    Outcome(&'static str),
+    /// The first answer to the same call.
+    Duplicate,
+    /// The list of tools.
+    Tools,
+}
+
+impl Wanted {
+    fn check(self, answer: &[u8]) -> Result<(), Fault> {
+        let right = match self {
+            Self::Outcome(outcome) => return expect(answer, outcome),
+            Self::Duplicate => is_duplicate(answer),
+            Self::Tools => is_list(answer),
+        };
+        if right {
+            return Ok(());
+        }
+        let said: String = String::from_utf8_lossy(answer).chars().take(300).collect();
+        Err(Fault::Run(format!("a call was not answered as it must be ({self:?}): {said}")))
+    }
+}
 
 async fn open(plan: &Plan, shown: &Shown) -> Result<Vec<Caller>, Fault> {
     if plan.callers == 0 || plan.callers > OPEN_MAX {
@@ -267,7 +290,7 @@ async fn finish(mut caller: Caller) -> Result<Caller, Fault> {
 #[derive(Debug, Clone, Copy)]
 struct Until {
     /// What each must be answered with.
-    outcome: &'static str,
+    wanted: Wanted,
     /// The phase is over after this time.
     left: Duration,
     /// Send the rest when it is over: a workflow has to be finished.
@@ -338,7 +361,7 @@ async fn call_all(
     stop: Stop,
 ) -> Result<(Caller, Samples), Fault> {
     let (begun, mut samples) = (Instant::now(), Samples::default());
-    let Until { outcome, left, rest } = stop.until;
+    let Until { wanted, left, rest } = stop.until;
     for body in bodies {
         if stop.is_over() && !rest {
             break;
@@ -349,11 +372,7 @@ async fn call_all(
         let sent = Instant::now();
         let answer = caller.connection.call(body).await?;
         let time = sent.elapsed();
-        if outcome != DUPLICATE {
-            expect(&answer, outcome)?;
-        } else if !is_duplicate(&answer) {
-            return Err(Fault::Run("a repeated call was not answered as a duplicate".to_owned()));
-        }
+        wanted.check(&answer)?;
         if !stop.is_over() {
             samples.push(time);
             if begun.elapsed() >= left {
@@ -363,4 +382,23 @@ async fn call_all(
     }
     stop.end()?;
     Ok((caller, samples))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Wanted;
+
+    #[test]
+    fn an_answer_that_is_another_ends_the_load() {
+        let list = br#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a"}]}}"#;
+        let again = br#"{"result":{"structuredContent":{"duplicate":true,"outcome":"recorded"}}}"#;
+        for (wanted, right, wrong) in [
+            (Wanted::Tools, &list[..], &again[..]),
+            (Wanted::Duplicate, &again[..], &list[..]),
+            (Wanted::Outcome("recorded"), &again[..], &list[..]),
+        ] {
+            assert!(wanted.check(right).is_ok(), "{wanted:?}");
+            assert!(wanted.check(wrong).is_err(), "{wanted:?}");
+        }
+    }
 }

@@ -163,7 +163,29 @@ fn absolute(figures: &Figures) -> String {
         ],
     );
     text.push('\n');
+    text.push_str(&beside_the_echo(figures));
+    text.push('\n');
     text.push_str(&growth(figures));
+    text
+}
+
+/// Calls that write nothing, beside a server that does nothing with calls of the same sizes.
+fn beside_the_echo(figures: &Figures) -> String {
+    let median = |of: &dyn Fn(&Round) -> f64| {
+        Spread::of(&figures.rounds.iter().map(of).collect::<Vec<_>>()).median
+    };
+    let row = |name: &str, ours: fn(&Round) -> f64, echo: fn(&Round) -> f64| {
+        let (times, ours, echo) = (median(&|r| ours(r) / echo(r)), median(&ours), median(&echo));
+        format!("| {name} | {ours:.0} | {echo:.0} | {times:.1} |\n")
+    };
+    let mut text = "| p50 µs, one caller | Checkpoint | bare echo of the same sizes | × |\n|---|---|---|---|\n".to_owned();
+    text.push_str(&row(
+        "tools/list",
+        |r| r.list_one.times.p50_us,
+        |r| r.list_echo_one.times.p50_us,
+    ));
+    let replay = |r: &Round| r.product_one.replays.map_or(0.0, |q| q.p50_us);
+    text.push_str(&row("replay of a step", replay, |r| r.echo_one.times.p50_us));
     text
 }
 

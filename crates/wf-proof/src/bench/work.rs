@@ -183,6 +183,13 @@ pub fn expect(answer: &[u8], outcome: &str) -> Result<(), Fault> {
     Err(unexpected(outcome, answer))
 }
 
+/// Is this a list of tools, with some in it?
+#[must_use]
+pub fn is_list(answer: &[u8]) -> bool {
+    const MEMBER: &[u8] = b"\"tools\":[{";
+    answer.windows(MEMBER.len()).any(|window| window == MEMBER)
+}
+
 /// Is this the answer to a repeated call?
 #[must_use]
 pub fn is_duplicate(answer: &[u8]) -> bool {
