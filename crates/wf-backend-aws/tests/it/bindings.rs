@@ -321,24 +321,26 @@ async fn an_execution_that_says_so_is_looked_at_and_so_is_one_that_says_nothing(
     assert_eq!(found[0].wanted_revision, None);
     let bound = rows.bound(&found[0], at(2 * MINUTE)).await.expect("a read");
     assert_eq!(bound.due_revision, Some(1));
-    // A signal that comes between the read and the write is not lost.
     assert_eq!(settle(at(2 * MINUTE)).await, Written::Done);
     assert_eq!(due(&rows, at(2 * MINUTE)).await, [], "looked at");
-    let stale = look(&rows, &workflow, at(120 * MINUTE)).await;
-    assert!(signals(&config, &id, 1, 1).await);
-    let settled = rows.settle(&stale, held, at(120 * MINUTE)).await.expect("an answer");
-    assert_eq!(settled, Written::Overtaken);
-    assert_eq!(due(&rows, at(120 * MINUTE)).await.len(), 1);
-    assert_eq!(settle(at(120 * MINUTE)).await, Written::Done);
-    // After a while it is looked at by itself.
+    // After a while it is looked at by itself. A signal that comes between that look and its end is not lost.
     assert_eq!(due(&rows, at(DAY)).await, []);
-    assert_eq!(due(&rows, at(3 * DAY)).await.len(), 1);
+    assert_eq!(due(&rows, at(2 * DAY)).await.len(), 1);
+    let stale = look(&rows, &workflow, at(2 * DAY)).await;
+    assert!(signals(&config, &id, 1, 1).await);
+    let settled = rows.settle(&stale, held, at(2 * DAY)).await.expect("an answer");
+    assert_eq!(settled, Written::Overtaken);
+    let postponed = rows.postpone(&stale, held, at(3 * DAY)).await.expect("an answer");
+    assert_eq!(postponed, Written::Overtaken);
+    assert_eq!(due(&rows, at(2 * DAY)).await.len(), 1);
+    assert_eq!(settle(at(2 * DAY)).await, Written::Done);
+    assert_eq!(due(&rows, at(2 * DAY)).await, []);
     // With a deadline, it is looked at when that is due.
-    let due_at = at(3 * DAY + 5 * MINUTE);
+    let due_at = at(4 * DAY + 5 * MINUTE);
     let more = CommitBuilder::next(&workflow, at(70_000)).note("y").deadline(due_at).build();
     commit(&store, &more).await;
-    assert!(registers(&config, &id, 1, "t-2", (more.next.revision, at(3 * DAY))).await);
-    assert_eq!(settle(at(3 * DAY)).await, Written::Done);
+    assert!(registers(&config, &id, 1, "t-2", (more.next.revision, at(4 * DAY))).await);
+    assert_eq!(settle(at(4 * DAY)).await, Written::Done);
     assert_eq!(due(&rows, due_at.plus_ms(-1)).await, []);
     assert_eq!(due(&rows, due_at).await.len(), 1);
     // Superseded, it says nothing.
@@ -387,6 +389,15 @@ async fn a_workflow_that_was_there_before_the_state_machine_gets_its_binding() {
     config.state_machine_arn = Some(crate::bound::ARN.to_owned());
     let store = AwsStore::open_existing(config.clone()).await.expect("a store");
     let rows = store.bindings();
+    for asks in [false, true, true] {
+        let before = row_keys(&config).await.len();
+        let page = rows.without_binding(None, asks).await.expect("a page");
+        let ids: Vec<_> = page.items.iter().map(|one| one.workflow_id.clone()).collect();
+        assert_eq!(ids, [open.id.clone()], "{asks}");
+        assert_eq!(page.next, None);
+        assert_eq!(row_keys(&config).await.len(), before.max(usize::from(asks)), "{asks}");
+    }
+    assert_eq!(due(&rows, at(DAY)).await.len(), 1);
     let (found, other) = tokio::join!(look(&rows, &open, at(DAY)), look(&rows, &open, at(DAY)));
     assert_eq!((found.binding.fence, found.binding.closed), (open.fence.max(1), false));
     assert_eq!(other.binding.fence, found.binding.fence, "made once");
