@@ -19,9 +19,9 @@ use crate::output::{Output, Tone};
     after_help = "Evidence is what the resource workflow://workflows/ID/evidence has, or `wf-cli workflow evidence ID`
 prints. Checked are the digest of the document, the hash chain of the history, sensitive values
 against their digests in it, signatures, the state against what the history leads to, and the
-definition against the digest that the history names. Not the times and names in it: whoever makes
-up a whole history can make up a document of it. Compare the hash of the last event with a note of
-it from elsewhere, with --last-hash.
+definition against the digest that the history names. Nothing but the digest holds when, and from
+which store, it says that it was made; and whoever makes up a whole history can make up a document
+of it. Compare the hash of the last event with a note of it from elsewhere, with --last-hash.
 The exit code is 4 when something does not hold.
 
 Examples:

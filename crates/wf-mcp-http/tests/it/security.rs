@@ -25,6 +25,7 @@ fn every_test_that_the_table_names_is_there() {
     let mut found = Vec::new();
     for folder in [
         "crates/wf-core/src",
+        "crates/wf-core/tests",
         "crates/wf-testkit/tests",
         "crates/wf-mcp-http/src",
         "crates/wf-mcp-http/tests",
