@@ -72,6 +72,8 @@ pub struct Bound {
     pub binding: Binding,
     /// The token that the execution waits with.
     pub token: Option<String>,
+    /// The workflow's revision; 0 when there is no such workflow.
+    pub revision: u64,
     /// The execution woke up by itself, knowing this revision.
     pub due_revision: Option<u64>,
     /// The binding is an item.
@@ -232,6 +234,7 @@ fn together(
         },
         head,
         phase: state.map(|state| state.phase),
+        revision: state.map_or(0, |state| state.revision),
         binding,
         token: text("task_token")?.flatten().map(str::to_owned),
         due_revision: item.map(|item| item.opt_number("due_revision")).transpose()?.flatten(),

@@ -52,7 +52,7 @@ impl Hands {
     ) -> Looked {
         let mut looked = Looked::new(attention);
         let end = self.steps(attention, epoch, met, &mut looked.steps).await;
-        looked.end = end.unwrap_or_else(failed);
+        looked.end = end.unwrap_or_else(|error| failed(&error));
         tell(&looked);
         looked
     }
@@ -89,13 +89,16 @@ impl Hands {
     }
 
     /// Says what a pass would do first, and only reads.
-    pub(super) async fn dry(&self, attention: &Attention, met: Observation) -> Looked {
+    pub(super) async fn propose(&self, attention: &Attention, met: Observation) -> Looked {
         let mut looked = Looked::new(attention);
-        looked.end = self.dry_steps(attention, met, &mut looked.steps).await.unwrap_or_else(failed);
+        looked.end = self
+            .proposed(attention, met, &mut looked.steps)
+            .await
+            .unwrap_or_else(|error| failed(&error));
         looked
     }
 
-    async fn dry_steps(
+    async fn proposed(
         &self,
         attention: &Attention,
         met: Observation,
@@ -127,7 +130,7 @@ impl Hands {
                 | Action::Close => {
                     let outcome = Outcome::WouldBe;
                     steps.push(Taken { rule: step.rule, action: step.action, outcome });
-                    return Ok(End::Dry);
+                    return Ok(End::Proposed);
                 }
             }
         }
@@ -257,12 +260,12 @@ fn submitted(answer: Result<(), ErrorCode>) -> (Observation, Outcome) {
     }
 }
 
-fn failed(error: ReadError) -> End {
+fn failed(error: &ReadError) -> End {
     let may_pass = match error {
         ReadError::Unavailable { .. } => true,
         ReadError::Corrupt { .. } => false,
     };
-    End::Failed { may_pass, why: in_words(&error) }
+    End::Failed { may_pass, why: in_words(error) }
 }
 
 /// Why an execution is stopped, for whoever looks at it in the console.
@@ -286,8 +289,8 @@ fn alert(bound: &Bound, by: &Replacement, now: Timestamp) -> Message {
         time: now,
         tenant: tenant.clone(),
         workflow_id: workflow_id.clone(),
-        // No event caused it.
-        seq: 0,
+        // No event caused it: it is told where the history stands.
+        seq: bound.revision,
         recipient: OPERATIONS.to_owned(),
         data: json!({
             "state": state(bound),

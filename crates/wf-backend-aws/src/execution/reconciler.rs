@@ -144,16 +144,16 @@ impl Reconciler {
 
     /// Looks once at everything that the rows ask for now, at open workflows that have no row because they were there before
     /// the state machine, and then at executions that no row knows (R7): the only place
-    /// that lists them. In a dry run it only reads, takes no lease, and says of each workflow what it would do first.
+    /// that lists them. When it `only_looks`, it writes nothing, takes no lease, and says of each workflow what it would do first.
     ///
     /// # Errors
     /// [`ReadError`] when the rows cannot be read at all. What befalls single workflows is in the report.
-    pub async fn once(&self, dry_run: bool) -> Result<Report, ReadError> {
+    pub async fn once(&self, only_looks: bool) -> Result<Report, ReadError> {
         let mut report = Report::default();
         let mut shards: Vec<Shard> = (0..SHARDS).map(Shard::new).collect();
-        let unbound = self.without_binding(dry_run).await?;
+        let unbound = self.without_binding(only_looks).await?;
         for shard in &mut shards {
-            if !dry_run && !shard.hold(&self.hands, &self.token).await? {
+            if !only_looks && !shard.hold(&self.hands, &self.token).await? {
                 report.elsewhere.push(shard.number());
                 continue;
             }
@@ -169,10 +169,10 @@ impl Reconciler {
             due.extend(more);
             let met = |attention| (attention, Observation::Nothing);
             let due = due.into_iter().map(met).collect();
-            report.workflows.extend(self.look_at(shard, due, dry_run).await?);
+            report.workflows.extend(self.look_at(shard, due, only_looks).await?);
         }
-        self.strays(&mut shards, dry_run, &mut report).await?;
-        if !dry_run {
+        self.strays(&mut shards, only_looks, &mut report).await?;
+        if !only_looks {
             self.release().await;
         }
         Ok(report)
@@ -180,10 +180,10 @@ impl Reconciler {
 
     /// Open workflows that were there before the state machine. Unless it only reads, a row asks for each of them, so that it
     /// is looked at even where this ends early.
-    async fn without_binding(&self, dry_run: bool) -> Result<Vec<Attention>, ReadError> {
+    async fn without_binding(&self, only_looks: bool) -> Result<Vec<Attention>, ReadError> {
         let (mut found, mut after) = (Vec::new(), None);
         loop {
-            let page = self.hands.bindings.without_binding(after.as_ref(), !dry_run).await?;
+            let page = self.hands.bindings.without_binding(after.as_ref(), !only_looks).await?;
             found.extend(page.items);
             after = page.next;
             if after.is_none() {
@@ -197,7 +197,7 @@ impl Reconciler {
         &self,
         shard: &mut Shard,
         all: Vec<(Attention, Observation)>,
-        dry_run: bool,
+        only_looks: bool,
     ) -> Result<Vec<Looked>, ReadError> {
         let mut looked = Vec::with_capacity(all.len());
         let mut running = JoinSet::new();
@@ -205,7 +205,7 @@ impl Reconciler {
             if running.len() == WIDTH {
                 looked.extend(shard::ended(running.join_next().await));
             }
-            let epoch = if dry_run {
+            let epoch = if only_looks {
                 None
             } else {
                 if !shard.hold(&self.hands, &self.token).await? {
@@ -217,7 +217,7 @@ impl Reconciler {
             running.spawn(async move {
                 match epoch {
                     Some(epoch) => hands.pass(&attention, epoch, met).await,
-                    None => hands.dry(&attention, met).await,
+                    None => hands.propose(&attention, met).await,
                 }
             });
         }

@@ -48,7 +48,7 @@ pub struct Taken {
 pub enum Outcome {
     /// It is done.
     Done,
-    /// It would be done; this was a dry run.
+    /// It would be done; it was only to be said.
     WouldBe,
     /// The execution is so.
     Seen(Run),
@@ -71,8 +71,8 @@ pub enum End {
     Again(Timestamp),
     /// The rows moved on: whoever moved them looks, or we do at once.
     Overtaken,
-    /// A dry run ends where something would be done.
-    Dry,
+    /// Something would be done; it was only to be said.
+    Proposed,
     /// The table did not answer, or what it holds cannot be read.
     Failed {
         /// It may pass.
@@ -183,7 +183,7 @@ impl fmt::Display for End {
             Self::Settled => f.write_str("nothing is left to do"),
             Self::Again(at) => write!(f, "looked at again at {at}"),
             Self::Overtaken => f.write_str("overtaken: looked at again"),
-            Self::Dry => f.write_str("nothing was done: a dry run"),
+            Self::Proposed => f.write_str("nothing was done: only looked at"),
             Self::Failed { why, .. } => write!(f, "failed: {why}"),
         }
     }

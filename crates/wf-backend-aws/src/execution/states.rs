@@ -14,6 +14,9 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use aws_sdk_sfn::Client;
+use aws_sdk_sfn::operation::describe_execution::DescribeExecutionError;
+use aws_sdk_sfn::operation::start_execution::StartExecutionError;
+use aws_sdk_sfn::operation::stop_execution::StopExecutionError;
 use aws_sdk_sfn::types::ExecutionStatus;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
@@ -114,7 +117,7 @@ impl States {
             .input(self.machine.input(execution).to_string());
         let sent = counted("StartExecution", request.send().await);
         let Err(error) = sent else { return Ok(Run::Running) };
-        if !error.as_service_error().is_some_and(|error| error.is_execution_already_exists()) {
+        if !error.as_service_error().is_some_and(StartExecutionError::is_execution_already_exists) {
             return Err(Trouble::of(error));
         }
         match self.describe(execution).await? {
@@ -154,10 +157,7 @@ impl States {
                 status: answer.status().clone(),
             })),
             Err(error) => {
-                let gone =
-                    |error: &aws_sdk_sfn::operation::describe_execution::DescribeExecutionError| {
-                        error.is_execution_does_not_exist()
-                    };
+                let gone = DescribeExecutionError::is_execution_does_not_exist;
                 if error.as_service_error().is_some_and(gone) {
                     Ok(None)
                 } else {
@@ -195,7 +195,7 @@ impl States {
         let request = request.error("Checkpoint.Stopped").cause(cause);
         let sent = counted("StopExecution", request.send().await);
         let Err(error) = sent else { return Ok(()) };
-        if error.as_service_error().is_some_and(|error| error.is_execution_does_not_exist()) {
+        if error.as_service_error().is_some_and(StopExecutionError::is_execution_does_not_exist) {
             return Ok(());
         }
         match Trouble::of(error) {

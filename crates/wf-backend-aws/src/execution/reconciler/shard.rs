@@ -170,7 +170,7 @@ impl Shard {
         let next = looked.iter().filter_map(|one| match &one.end {
             End::Again(at) => Some(Duration::from_millis(at.since_ms(now).max(0).unsigned_abs())),
             End::Overtaken => Some(SOON),
-            End::Settled | End::Dry | End::Failed { .. } => None,
+            End::Settled | End::Proposed | End::Failed { .. } => None,
         });
         next.min().map_or(IDLE, |next| next.clamp(SOON, IDLE))
     }

@@ -27,7 +27,7 @@ impl Reconciler {
     pub(super) async fn strays(
         &self,
         shards: &mut [Shard],
-        dry_run: bool,
+        only_looks: bool,
         report: &mut Report,
     ) -> Result<(), ReadError> {
         let (found, listed) = match self.unbound().await? {
@@ -70,7 +70,7 @@ impl Reconciler {
                 }
                 continue;
             }
-            let looked = self.look_at(shard, those.unwrap_or_default(), dry_run).await?;
+            let looked = self.look_at(shard, those.unwrap_or_default(), only_looks).await?;
             report.workflows.extend(looked);
         }
         Ok(())

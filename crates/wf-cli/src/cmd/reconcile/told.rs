@@ -90,7 +90,7 @@ fn workflow(looked: &Looked) -> Value {
             End::Settled => "settled",
             End::Again(_) => "again",
             End::Overtaken => "overtaken",
-            End::Dry => "dry",
+            End::Proposed => "dry",
             End::Failed { .. } => "failed",
         },
         "says": looked.end.to_string(),
@@ -101,7 +101,7 @@ fn workflow(looked: &Looked) -> Value {
 fn exit(report: &Report) -> Exit {
     let failed = |looked: &Looked| match looked.end {
         End::Failed { may_pass, .. } => !may_pass,
-        End::Settled | End::Again(_) | End::Overtaken | End::Dry => false,
+        End::Settled | End::Again(_) | End::Overtaken | End::Proposed => false,
     };
     let unclear = |looked: &Looked| {
         let silent = |taken: &Taken| matches!(taken.outcome, Outcome::Unclear(..));
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_would_be_done_is_said_with_its_rule() {
-        let report = report(vec![looked(Outcome::WouldBe, End::Dry)]);
+        let report = report(vec![looked(Outcome::WouldBe, End::Proposed)]);
         let lines = lines(&report, true, Output::new(true));
         assert_eq!(
             lines,
