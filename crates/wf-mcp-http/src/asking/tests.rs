@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn meta(capabilities: Value) -> RequestMetaObject {
+fn meta(capabilities: &Value) -> RequestMetaObject {
     serde_json::from_value(json!({"io.modelcontextprotocol/clientCapabilities": capabilities}))
         .expect("metadata")
 }
@@ -18,7 +18,7 @@ fn only_a_client_that_fills_in_forms_is_asked() {
         (json!({}), false),
         (json!("all"), false),
     ] {
-        assert_eq!(asks(&meta(capabilities.clone())), expected, "{capabilities}");
+        assert_eq!(asks(&meta(&capabilities)), expected, "{capabilities}");
     }
     assert!(!asks(&RequestMetaObject::default()));
 }
