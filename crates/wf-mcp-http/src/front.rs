@@ -29,6 +29,7 @@ use crate::handler::Sent;
 use crate::joined::Joined;
 use crate::layers::Answering;
 use crate::resources;
+use crate::subscriptions;
 use crate::wire::envelope::{self, Message};
 use crate::wire::headers;
 use crate::wire::meta::PROTOCOL_VERSION;
@@ -175,6 +176,9 @@ pub(crate) fn prepare(
     mut request: envelope::Request,
 ) -> Result<Option<Bytes>, RpcFault> {
     check_params(&request)?;
+    if request.method == subscriptions::LISTEN {
+        served.begin_listening(extensions, &request)?;
+    }
     let Some(tool) = request.tool() else {
         return Ok(None);
     };

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use http::Extensions;
 use http::request::Parts;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
@@ -30,13 +31,14 @@ use crate::asking::{self, Given, Round};
 use crate::auth;
 use crate::exchange::{Deadlines, InFlight, RequestId, RequestSpan};
 use crate::failpoint;
+use crate::fault::RpcFault;
 use crate::resources::Library;
 use crate::resources::reader::Reader;
 use crate::subscriptions;
 use crate::telemetry;
 use crate::tools::{self, LISTED, Spec, TOOLS, VERSIONS};
 use crate::wire::arguments::{self, Asked};
-use crate::wire::envelope::Arguments;
+use crate::wire::envelope::{self, Arguments};
 use crate::wire::{meta, result};
 
 /// Arguments as the front read them, in the extensions of the request.
@@ -83,6 +85,15 @@ impl Handler {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
         let library = Arc::new(Library::new(Arc::clone(&engine)));
         Self { engine, library }
+    }
+
+    /// Begins to listen, before anything is answered.
+    pub(crate) fn begin_listening(
+        &self,
+        extensions: &mut Extensions,
+        request: &envelope::Request,
+    ) -> Result<(), RpcFault> {
+        self.library.begin(extensions, request)
     }
 
     /// Lets go everybody who listens for changes.

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use http::Extensions;
 use http::request::Parts;
 use rmcp::model::{PaginatedRequestParams, SubscriptionFilter};
 use rmcp::service::RequestContext;
@@ -16,11 +17,13 @@ use wf_core::engine::Engine;
 
 use crate::access::Visitor;
 use crate::auth::Caller;
+use crate::fault::RpcFault;
 use crate::guest::{Guest, Hosted};
 use crate::handler::Handler;
 use crate::prompts;
 use crate::resources::listing;
 use crate::tools::{self, Needs};
+use crate::wire::envelope;
 
 mod call;
 mod serve;
@@ -41,6 +44,15 @@ pub(crate) struct Joined {
 impl Joined {
     pub(crate) fn new(engine: Option<Arc<Engine>>, guest: Option<Guest>) -> Self {
         Self { own: engine.map(Handler::new), guest }
+    }
+
+    /// Begins to listen to what is ours, before anything is answered.
+    pub(crate) fn begin_listening(
+        &self,
+        extensions: &mut Extensions,
+        request: &envelope::Request,
+    ) -> Result<(), RpcFault> {
+        self.own.as_ref().map_or(Ok(()), |own| own.begin_listening(extensions, request))
     }
 
     /// Lets go everybody who listens for changes of ours.

@@ -9,23 +9,29 @@
 
 mod hub;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use http::Extensions;
 use http::request::Parts;
 use rmcp::ErrorData;
 use rmcp::model::SubscriptionFilter;
 use rmcp::service::SubscriptionContext;
+use serde::Deserialize as _;
 use tokio::time::{Instant, sleep_until, timeout};
-use wf_core::models::Principal;
+use wf_core::models::{Principal, WorkflowId};
 
+use crate::access::Visitor;
 use crate::auth::Caller;
+use crate::fault::{RpcFault, RpcKind};
 use crate::layers::identity::Credentials;
 use crate::resources::Library;
 use crate::resources::address::Address;
 use crate::resources::reader::Reader;
+use crate::wire::envelope::Request as Asked;
 
 pub(crate) use hub::Hub;
+use hub::Listening;
 
 /// Addresses that one subscription may have; further ones are not accepted.
 const ADDRESSES_MAX: usize = 32;
@@ -34,6 +40,14 @@ const LASTS: Duration = Duration::from_secs(60 * 60);
 /// How long a listener may take for one notification.
 const TAKES: Duration = Duration::from_secs(10);
 
+/// The method.
+pub(crate) const LISTEN: &str = "subscriptions/listen";
+
+/// A place that was taken before the client is told that it listens, so that no change falls in between; in the extensions
+/// of the request.
+#[derive(Debug, Clone)]
+struct Begun(Arc<Mutex<Option<Listening>>>);
+
 /// What of a wish can be granted: changes of workflows. Whether there is such a workflow is not said.
 pub(crate) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let wished = requested.resource_subscriptions.iter().flatten();
@@ -41,7 +55,30 @@ pub(crate) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     SubscriptionFilter::builder().resource_subscriptions(known.take(ADDRESSES_MAX).cloned()).build()
 }
 
+/// The workflows of what was accepted, each with its address.
+fn addresses(accepted: &SubscriptionFilter) -> Vec<(WorkflowId, String)> {
+    let all = accepted.resource_subscriptions.iter().flatten();
+    all.filter_map(|uri| Some((Address::parse(uri)?.workflow()?.clone(), uri.clone()))).collect()
+}
+
 impl Library {
+    /// Begins to listen to what a request wishes, before anything is answered.
+    pub(crate) fn begin(&self, extensions: &mut Extensions, asked: &Asked) -> Result<(), RpcFault> {
+        let wish = asked.params.as_ref().and_then(|params| params.get("notifications"));
+        let wish = wish.and_then(|wish| SubscriptionFilter::deserialize(wish).ok());
+        let about = addresses(&accepted(&wish.unwrap_or_default()));
+        let principal = match extensions.get::<Visitor>().map(|visitor| &visitor.caller) {
+            Some(Caller::User(principal)) if !about.is_empty() => Arc::clone(principal),
+            Some(Caller::User(_) | Caller::Service(_)) | None => return Ok(()),
+        };
+        let listening = self.hub.listen(&principal, &about).ok_or_else(|| {
+            let text = "too many subscriptions; end one, or try again later";
+            RpcFault::new(Some(&asked.id), RpcKind::InvalidParams, text)
+        })?;
+        extensions.insert(Begun(Arc::new(Mutex::new(Some(listening)))));
+        Ok(())
+    }
+
     /// Serves one subscription to its end: the client leaves, the server stops, it has lasted long enough, or it may no
     /// longer listen.
     pub(crate) async fn listen(&self, context: &SubscriptionContext) -> Result<(), ErrorData> {
@@ -50,23 +87,19 @@ impl Library {
         let mut principal = Arc::clone(reader.person()?);
         let parts = request.extensions.get::<Parts>();
         let credentials = parts.and_then(|parts| parts.extensions.get::<Credentials>());
-        let wished = context.accepted().resource_subscriptions.iter().flatten();
-        let mut about = Vec::new();
-        for uri in wished {
-            let address = Address::parse(uri);
-            let Some(id) = address.as_ref().and_then(Address::workflow) else { continue };
-            let seen = reader.in_time(self.engine.is_in_sight(&principal, id)).await?;
-            if seen {
-                about.push((id.clone(), uri.clone()));
-            }
+        let about = addresses(context.accepted());
+        let begun = parts.and_then(|parts| parts.extensions.get::<Begun>());
+        let listening =
+            begun.and_then(|begun| begun.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let Some(listening) = listening else { return Ok(()) };
+        let mut any = false;
+        for (id, _) in &about {
+            any = any || reader.in_time(self.engine.is_in_sight(&principal, id)).await?;
         }
-        if about.is_empty() {
-            // There is nothing that could ever be told.
+        if !any {
+            // There is nothing that could be told.
             return Ok(());
         }
-        let listening = self.hub.listen(&principal, &about).ok_or_else(|| {
-            ErrorData::internal_error("too many subscriptions; end one, or try again later", None)
-        })?;
         let ends = Instant::now() + LASTS;
         loop {
             let changed = tokio::select! {
