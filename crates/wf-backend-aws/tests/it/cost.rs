@@ -3,6 +3,7 @@
 //! `units` says what the published rules make of the requests. The emulator's own `ConsumedCapacity` must say the same of
 //! writes. It counts reads as if no item, and no page, were larger than 4 KB, and batches of reads not at all.
 
+mod executions;
 mod page;
 mod units;
 
@@ -342,5 +343,5 @@ async fn the_page_says_what_calls_consume() {
         items - 3,
     );
     text.push_str(&months(whole, [kept, at_end - kept], idle.units));
-    is_on_the_page(&text);
+    is_on_the_page("measured", &text);
 }

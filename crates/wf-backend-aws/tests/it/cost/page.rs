@@ -83,11 +83,11 @@ pub(super) fn months(whole: Units, [kept, keys]: [u64; 2], idle: Units) -> Strin
     text
 }
 
-/// Holds what was measured against the page.
-pub(super) fn is_on_the_page(measured: &str) {
+/// Holds what was measured against the page, between the mark of this name and the next end.
+pub(super) fn is_on_the_page(mark: &str, measured: &str) {
     const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cost.md");
     let page = std::fs::read_to_string(PAGE).expect("docs/cost.md");
-    let block = page.split("<!-- measured -->\n").nth(1);
+    let block = page.split(&format!("<!-- {mark} -->\n")).nth(1);
     let block = block.and_then(|rest| rest.split("<!-- end -->").next()).unwrap_or_default();
     let same = block.trim() == measured.trim();
     assert!(same, "docs/cost.md says something else between its marks than\n\n{measured}");
