@@ -285,6 +285,66 @@ def strict():
         assert (code, said) == (0, []), (code, said)
 
 
+MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
+          "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"}}
+
+
+@case("a subscription tells of changes, holds its id, and neither stops others nor the end")
+def subscription():
+    server = made()
+    with Desk(server) as desk:
+        call = {"name": "start_workflow", "arguments": pump.start_arguments(key=new_key()), "_meta": MODERN}
+        view = desk.ask("tools/call", call)["result"]["structuredContent"]
+        address = f"workflow://workflows/{view['workflow']['id']}"
+        wanted = {"notifications": {"resourceSubscriptions": [address]}, "_meta": MODERN}
+        desk.send("subscriptions/listen", wanted, number=1000)
+        assert desk.next()["method"] == "notifications/subscriptions/acknowledged"
+        desk.send("subscriptions/listen", wanted, number=1000)
+        refused = desk.next()
+        assert refused["error"]["code"] == -32600 and "no answer yet" in refused["error"]["message"], refused
+        step = {"workflow_id": view["workflow"]["id"], "step_id": view["step"]["id"], "value": "yes",
+                "idempotency_key": view["next_idempotency_key"]}
+        desk.send("tools/call", {"name": "submit_step", "arguments": step, "_meta": MODERN}, number=7)
+        said = [desk.next(), desk.next()]
+        told = [line for line in said if line.get("method") == "notifications/resources/updated"]
+        assert [line["params"]["uri"] for line in told] == [address], said
+        assert [line["result"]["structuredContent"]["outcome"] for line in said if line.get("id") == 7] == ["recorded"], said
+        began = time.monotonic()
+        code, said = desk.end()
+        assert code == 0 and time.monotonic() - began < 4, (code, time.monotonic() - began, desk.log()[-1500:])
+        # Its final result, if there is any, is all that is still said.
+        assert all(line.get("id") == 1000 for line in said), said
+
+
+@case("too many subscriptions are refused, and one that is cancelled makes room")
+def subscriptions():
+    server = made()
+    with Desk(server) as desk:
+        call = {"name": "start_workflow", "arguments": pump.start_arguments(key=new_key()), "_meta": MODERN}
+        view = desk.ask("tools/call", call)["result"]["structuredContent"]
+        address = f"workflow://workflows/{view['workflow']['id']}"
+        wanted = {"notifications": {"resourceSubscriptions": [address]}, "_meta": MODERN}
+        for number in range(101, 165):
+            desk.send("subscriptions/listen", wanted, number=number)
+        until(lambda: desk.lines.qsize() >= 64, what="64 answers")
+        answers = [desk.next() for _ in range(64)]
+        assert all(line.get("method") or line["error"]["code"] for line in answers), answers
+        held = sum("method" in line for line in answers)
+        assert held, answers
+        if held == 64:
+            desk.send("subscriptions/listen", wanted, number=165)
+            refused = desk.next()
+            assert refused["error"]["code"] == -32600 and "too many" in refused["error"]["message"], refused
+        desk.write(json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 101}}))
+
+        def room():
+            desk.send("subscriptions/listen", wanted, number=166)
+            return "method" in desk.next()
+
+        until(room, what="room for another")
+        assert desk.end()[0] == 0, desk.log()[-1500:]
+
+
 @case("what is called belongs to the user of the operating system, and nothing is listened on")
 def who():
     server = made()
