@@ -94,10 +94,10 @@ where
 
 /// A client that never got as far as to ask something.
 fn told(error: &ServerInitializeError) {
-    match error {
-        ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled => {
-            tracing::info!("the client left before it began");
-        }
-        error => tracing::warn!(%error, "the client did not begin as MCP wants it"),
+    use ServerInitializeError as Error;
+    if matches!(error, Error::ConnectionClosed(_) | Error::Cancelled) {
+        tracing::info!("the client left before it began");
+    } else {
+        tracing::warn!(%error, "the client did not begin as MCP wants it");
     }
 }

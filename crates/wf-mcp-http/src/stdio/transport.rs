@@ -140,7 +140,7 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
             Ok(Line::TooLong) => {
                 let limit = self.terms.max_line_bytes;
                 let text = format!("send at most {limit} bytes in a line");
-                self.refuse(RpcFault::new(None, RpcKind::InvalidRequest, text).into())
+                self.refuse(&RpcFault::new(None, RpcKind::InvalidRequest, text).into())
             }
             Ok(Line::End) => {
                 self.end("the input ended");
@@ -154,7 +154,7 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
         }
     }
 
-    fn refuse(&mut self, fault: Fault) -> Option<ClientJsonRpcMessage> {
+    fn refuse(&mut self, fault: &Fault) -> Option<ClientJsonRpcMessage> {
         if let Some(room) = self.room.take() {
             // The sender comes back with the next room.
             drop(room.send(Outgoing::of(&fault.as_message())));
@@ -170,12 +170,12 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
         match envelope::read(line) {
             Ok(Message::Request(request)) => match self.request(request, line) {
                 Ok(message) => Some(message),
-                Err(fault) => self.refuse(fault),
+                Err(fault) => self.refuse(&fault),
             },
             Ok(Message::Notification) => self.notification(line),
             // This server asks its clients nothing.
             Ok(Message::Response) => None,
-            Err(fault) => self.refuse(fault.into()),
+            Err(fault) => self.refuse(&fault.into()),
         }
     }
 
