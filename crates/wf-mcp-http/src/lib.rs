@@ -8,7 +8,7 @@
 //! of other making, and one server of theirs and ours), `accept` and `guard` (connections),
 //! `stack` (the order of the layers) and `layers` (each of them), `routes`, [`entrance`] and `access` (what a path tells
 //! and whom it lets in), `ack` (the page of a link in an escalation), `wire` (bytes to typed calls and back),
-//! `handler` (rmcp's view of us), `tools` (the tool table and schemas), `resources`, `prompts` and `subscriptions` (what is
+//! [`stdio`] (one client over lines, without HTTP), `handler` (rmcp's view of us), `tools` (the tool table and schemas), `resources`, `prompts` and `subscriptions` (what is
 //! read, picked and listened to), `fault` (the only map from errors to HTTP and JSON-RPC), `telemetry`.
 //!
 //! This crate names no backend and no procedure. It reads no environment and no files.
