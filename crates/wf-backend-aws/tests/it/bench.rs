@@ -10,12 +10,13 @@ use wf_core::engine::{Call, CallMeta, Engine, EngineParts, Policies, Reply, Requ
 use wf_core::idempotency::IdempotencyKey;
 use wf_core::models::{Locale, Principal, Scopes};
 use wf_core::policy::DomainPolicyPort;
+use wf_core::ports::OrchestratorPort;
 use wf_core::state_machine::command::SubmittedValue;
 use wf_testkit::build::{tenant, user};
 use wf_testkit::clock::ManualClock;
 use wf_testkit::ids::SequentialIds;
 use wf_testkit::notification::RecordingSink;
-use wf_testkit::orchestrator::ImmediateOrchestrator;
+use wf_testkit::orchestrator::{ImmediateOrchestrator, SilentOrchestrator};
 
 use crate::fixture::store;
 use crate::plain_policy::{PlainPolicy, id};
@@ -73,6 +74,34 @@ impl Bench {
         Self::over(policy, self.config.clone(), wire, clock, ids).await
     }
 
+    /// With executions of this state machine.
+    pub(crate) async fn orchestrated(
+        policy: Arc<dyn DomainPolicyPort>,
+        clock: ManualClock,
+        machine: &str,
+    ) -> Self {
+        let (_, wire, mut config) = store().await;
+        config.state_machine_arn = Some(machine.to_owned());
+        Self::over(policy, config, wire, clock, Arc::new(SequentialIds::new())).await
+    }
+
+    /// Another process over the same table, on a wire of its own.
+    pub(crate) async fn beside(&self, wire: Wire) -> Self {
+        let (clock, ids) = (self.clock.clone(), Arc::clone(&self.ids));
+        let config = self.config.clone().with_http_client(wire.clone());
+        Self::over(Arc::clone(&self.policy), config, wire, clock, ids).await
+    }
+
+    /// A process at a table that there is already.
+    pub(crate) async fn at(
+        policy: Arc<dyn DomainPolicyPort>,
+        config: AwsConfig,
+        wire: Wire,
+        clock: ManualClock,
+    ) -> Self {
+        Self::over(policy, config, wire, clock, Arc::new(SequentialIds::new())).await
+    }
+
     /// The same bench with somebody else at it.
     pub(crate) fn by(&self, subject: &str) -> Self {
         Self { caller: person(subject, subject), ..self.clone() }
@@ -87,12 +116,16 @@ impl Bench {
     ) -> Self {
         let store = AwsStore::open_existing(config.clone()).await.expect("a store");
         let policies = vec![Arc::clone(&policy)];
+        let orchestrator: Arc<dyn OrchestratorPort> = match config.state_machine_arn {
+            Some(_) => Arc::new(SilentOrchestrator::default()),
+            None => Arc::new(ImmediateOrchestrator::default()),
+        };
         let parts = EngineParts {
             store: Arc::new(store.clone()),
             policies: Policies::new(policies, None).expect("policies"),
             clock: Arc::new(clock.clone()),
             ids: Arc::clone(&ids) as Arc<_>,
-            orchestrator: Arc::new(ImmediateOrchestrator::default()),
+            orchestrator,
             notifications: Arc::new(RecordingSink::new()),
             settings: Settings {
                 locale: Locale::default(),
@@ -108,7 +141,7 @@ impl Bench {
     }
 
     /// For what is no mutating call.
-    pub(crate) fn engine(&self) -> &Engine {
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
 
@@ -144,14 +177,18 @@ impl Bench {
     }
 
     pub(crate) async fn start(&self, asset: &str, key: &str) -> Reply {
+        self.start_of("plain", asset, key).await
+    }
+
+    pub(crate) async fn start_of(&self, procedure: &str, asset: &str, key: &str) -> Reply {
         let arguments = json!({
-            "procedure_id": "plain",
+            "procedure_id": procedure,
             "assets": {"unit": asset},
             "inputs": {"order": "A-1"},
             "idempotency_key": key,
         });
         let request = Request::Start {
-            procedure_id: "plain".to_owned(),
+            procedure_id: procedure.to_owned(),
             assets: BTreeMap::from([("unit".to_owned(), asset.to_owned())]),
             inputs: Map::from_iter([("order".to_owned(), json!("A-1"))]),
         };

@@ -1,5 +1,6 @@
 //! The HTTP client under the SDK, with a script of what befalls requests. Deterministic: the n-th request of an operation
-//! meets the n-th entry; those behind the script pass, or meet what goes on for ever.
+//! meets the n-th entry; those behind the script pass, or meet what goes on for ever. Requests to DynamoDB arrive at the
+//! emulator, those to Step Functions at the double, if there is one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +16,7 @@ use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::byte_stream::ByteStream;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+use wf_testkit::step_functions::StepFunctions;
 
 /// What befalls a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +62,27 @@ pub(crate) struct Sent {
     pub(crate) bytes: Vec<u8>,
 }
 
+impl Sent {
+    /// It changes something, other than who has the lease of a shard.
+    pub(crate) fn writes(&self) -> bool {
+        let reads = ["GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan"];
+        let looks = ["DescribeExecution", "ListExecutions", "DescribeStateMachine"];
+        let key = self.body["Key"]["PK"]["S"].as_str().unwrap_or_default();
+        !reads.iter().chain(&looks).any(|name| *name == self.operation)
+            && !key.starts_with("RECON#")
+    }
+}
+
+/// The end of a process at one of its writes: its answer is never heard, and nothing is sent afterwards.
+#[derive(Debug)]
+struct Death {
+    /// Writes before it.
+    left: usize,
+    /// The last one arrives.
+    arrives: bool,
+    dead: Arc<Notify>,
+}
+
 #[derive(Debug, Default)]
 struct Script {
     next: BTreeMap<String, VecDeque<Fault>>,
@@ -67,6 +90,8 @@ struct Script {
     log: Vec<Sent>,
     held: Option<(String, Gate)>,
     echoed: Option<(String, Gate)>,
+    death: Option<Death>,
+    still: Option<(usize, Gate)>,
 }
 
 /// Holds one request up on its way, or a copy of it.
@@ -93,6 +118,15 @@ impl Gate {
 pub(crate) struct Wire {
     inner: SharedHttpClient,
     script: Arc<Mutex<Script>>,
+    states: Option<States>,
+}
+
+/// Step Functions in the process.
+#[derive(Debug, Clone)]
+struct States {
+    plane: StepFunctions,
+    /// Executions have gone on before the answer is there, as far as they can; otherwise they go on when a test says so.
+    eager: bool,
 }
 
 pub(crate) const WRITE: &str = "TransactWriteItems";
@@ -100,7 +134,55 @@ pub(crate) const WRITE: &str = "TransactWriteItems";
 impl Wire {
     pub(crate) fn new() -> Self {
         let inner = aws_smithy_http_client::Builder::new().build_http();
-        Self { inner, script: Arc::default() }
+        Self { inner, script: Arc::default(), states: None }
+    }
+
+    /// With this double of Step Functions. `eager`: executions are faster than its answers.
+    pub(crate) fn with_states(plane: &StepFunctions, eager: bool) -> Self {
+        Self { states: Some(States { plane: plane.clone(), eager }), ..Self::new() }
+    }
+
+    /// The process ends at its write after `left` more; that one arrives, or it does not. Notified when it is over.
+    pub(crate) fn dies(&self, left: usize, arrives: bool) -> Arc<Notify> {
+        let dead = Arc::new(Notify::new());
+        self.script().death = Some(Death { left, arrives, dead: Arc::clone(&dead) });
+        dead
+    }
+
+    /// The process stands still before its write after `left` more, until the gate is opened.
+    pub(crate) fn stands_still(&self, left: usize) -> Gate {
+        let gate = Gate::default();
+        self.script().still = Some((left, gate.clone()));
+        gate
+    }
+
+    /// The gate before which this request stands still.
+    fn still(&self, sent: &Sent) -> Option<Gate> {
+        let mut script = self.script();
+        let (left, _) = script.still.as_mut().filter(|_| sent.writes())?;
+        if *left > 0 {
+            *left -= 1;
+            return None;
+        }
+        script.still.take().map(|(_, gate)| gate)
+    }
+
+    /// What of a death befalls this request: none, or its end, and whether it arrives.
+    fn fate(&self, sent: &Sent) -> Option<(bool, Arc<Notify>)> {
+        let mut script = self.script();
+        let death = script.death.as_mut()?;
+        if death.left == usize::MAX {
+            return Some((false, Arc::clone(&death.dead)));
+        }
+        if !sent.writes() {
+            return None;
+        }
+        if death.left > 0 {
+            death.left -= 1;
+            return None;
+        }
+        death.left = usize::MAX;
+        Some((death.arrives, Arc::clone(&death.dead)))
     }
 
     fn script(&self) -> MutexGuard<'_, Script> {
@@ -182,13 +264,25 @@ struct Connector {
 
 impl HttpConnector for Connector {
     fn call(&self, mut request: HttpRequest) -> HttpConnectorFuture {
-        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let target = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
         let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
         let bytes = request.body().bytes().unwrap_or_default().to_vec();
         let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let (gate, echo) = self.wire.gates(&operation);
-        let fault = self.wire.fault(Sent { operation, body: body.clone(), bytes });
-        let inner = self.inner.clone();
+        let sent = Sent { operation, body: body.clone(), bytes };
+        let gate = self.wire.still(&sent).or(gate);
+        let states = target.starts_with("AWSStepFunctions.").then(|| self.wire.states.clone());
+        let inner = Far { inner: self.inner.clone(), states: states.flatten(), target };
+        if let Some((arrives, dead)) = self.wire.fate(&sent) {
+            return HttpConnectorFuture::new(async move {
+                if arrives {
+                    drop(inner.call(request).await);
+                }
+                dead.notify_one();
+                std::future::pending().await
+            });
+        }
+        let fault = self.wire.fault(sent);
         if let Some(gate) = echo {
             arrive_late(inner.clone(), &request, body.clone(), gate);
         }
@@ -238,8 +332,30 @@ impl HttpConnector for Connector {
     }
 }
 
+/// Where a request arrives: at the emulator, or at the double of Step Functions.
+#[derive(Debug, Clone)]
+struct Far {
+    inner: SharedHttpConnector,
+    states: Option<States>,
+    target: String,
+}
+
+impl Far {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        let Some(States { plane, eager }) = &self.states else {
+            return self.inner.call(request).await;
+        };
+        let body = request.body().bytes().unwrap_or_default();
+        let answer = plane.call(&self.target, &serde_json::from_slice(body).expect("JSON"));
+        if *eager {
+            plane.run().await;
+        }
+        Ok(response(answer.status, answer.body.to_string()))
+    }
+}
+
 /// Sends a copy when the gate opens, and tells nobody what comes of it.
-fn arrive_late(inner: SharedHttpConnector, request: &HttpRequest, body: Value, gate: Gate) {
+fn arrive_late(inner: Far, request: &HttpRequest, body: Value, gate: Gate) {
     let mut copy = request.try_clone().expect("a request that was not read yet");
     forget(&mut copy, body);
     tokio::spawn(async move {
