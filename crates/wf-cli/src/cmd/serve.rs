@@ -165,13 +165,7 @@ async fn serve(
             registry,
             stop: stop.clone(),
         });
-        let mut abandoned = match server {
-            Some(server) => {
-                let drained = server.run(signals::stopped(stop)).await.map_err(cannot_listen)?;
-                drained.in_flight_abandoned
-            }
-            None => 0,
-        };
+        let mut abandoned = listened(server, stop).await?;
         if let Some(desk) = desk {
             abandoned += stdio::ended(desk).await;
         }
@@ -180,12 +174,7 @@ async fn serve(
         if let Some(watched) = watched {
             watched.abort();
         }
-        if abandoned > 0 {
-            tracing::warn!(
-                requests = abandoned,
-                "requests were not over in time; their callers may send them again"
-            );
-        }
+        tell_abandoned(abandoned);
         Ok(())
     }
     .await;
@@ -194,6 +183,22 @@ async fn serve(
         tracing::info!("stopped");
     }
     done
+}
+
+/// Answers over HTTP, where it does, until it is to stop; how many requests were not over in time.
+async fn listened(server: Option<Server>, stop: watch::Receiver<bool>) -> Result<usize, Failure> {
+    let Some(server) = server else { return Ok(0) };
+    let drained = server.run(signals::stopped(stop)).await.map_err(cannot_listen)?;
+    Ok(drained.in_flight_abandoned)
+}
+
+fn tell_abandoned(requests: usize) {
+    if requests > 0 {
+        tracing::warn!(
+            requests,
+            "requests were not over in time; their callers may send them again"
+        );
+    }
 }
 
 /// Takes the addresses to listen on.

@@ -16,12 +16,13 @@ use crate::output::Output;
 active (three minutes at most) and switches the collection of expired items (TTL) on. What is there
 already stays; a table of another shape is refused and stays as it is. Run it as often as you like.
 
-With backend.aws.state_machine_arn it also makes the Step Functions state machine of that name, whose
-executions are --execution-role, and gives one that is there the definition of this build. For
-development: it makes no role and no log. `wf-cli aws template` makes everything for production.
+With backend.aws.state_machine_arn it also makes the Step Functions state machine of that name,
+whose executions are --execution-role, and gives one that is there the definition of this build.
+For development: it makes no role and no log. `wf-cli aws template` makes all for production.
 
-It needs the permissions dynamodb:CreateTable, DescribeTable, DescribeTimeToLive and UpdateTimeToLive,
-and states:CreateStateMachine, DescribeStateMachine, UpdateStateMachine and iam:PassRole.
+It needs the permissions dynamodb:CreateTable, DescribeTable, DescribeTimeToLive,
+UpdateTimeToLive, and for the state machine states:CreateStateMachine, DescribeStateMachine,
+UpdateStateMachine and iam:PassRole.
 
 Examples:
   wf-cli aws init --set backend.kind=aws --set backend.aws.table=checkpoint
