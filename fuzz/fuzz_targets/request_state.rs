@@ -86,7 +86,7 @@ fn pure(text: &[u8]) {
     assert_eq!(Claims::open(&keys, &origin, &text, now), Err(Unfit::Foreign));
     let claims =
         Claims::new(Question::ReadBack { token: text.clone().into_owned() }, "n".to_owned(), now);
-    let Some(state) = claims.seal(&keys, &origin) else { return };
+    let Some(state) = claims.sign(&keys, &origin) else { return };
     assert_eq!(Claims::open(&keys, &origin, &state, now).as_ref(), Ok(&claims));
     let late = now.plus_ms(REQUEST_STATE_MS);
     assert_eq!(Claims::open(&keys, &origin, &state, late), Err(Unfit::Expired));

@@ -123,7 +123,7 @@ impl Engine {
     pub fn question(&self, asking: &Asking<'_>, reply: &Reply) -> Option<Question> {
         let (asked, options) = asked(reply)?;
         let claims = Claims::new(asked, self.parts.ids.random_hex(), self.parts.clock.now());
-        let state = asking.origin(|origin| claims.seal(&self.identity.secrets, origin))??;
+        let state = asking.origin(|origin| claims.sign(&self.identity.secrets, origin))??;
         Some(Question { text: reply.speech.clone(), options, state })
     }
 

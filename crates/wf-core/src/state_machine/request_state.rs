@@ -79,7 +79,7 @@ impl Claims {
 
     /// The state under the newest key; `None` without a key, or when it would be too long to be taken back.
     #[must_use]
-    pub fn seal(&self, secrets: &[Secret], origin: &Origin<'_>) -> Option<String> {
+    pub fn sign(&self, secrets: &[Secret], origin: &Origin<'_>) -> Option<String> {
         let claims = URL_SAFE_NO_PAD.encode(serde_json::to_vec(self).ok()?);
         let code = mac(secrets.first()?, origin, &claims)?.finalize().into_bytes();
         let state = format!("rs1.{claims}.{}", URL_SAFE_NO_PAD.encode(code));
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_state_counts_for_exactly_the_call_it_was_made_for() {
         let keys = [key(1)];
-        let state = claims().seal(&keys, &ORIGIN).expect("a key");
+        let state = claims().sign(&keys, &ORIGIN).expect("a key");
         assert_eq!(Claims::open(&keys, &ORIGIN, &state, at(0)), Ok(claims()));
         for other in [
             Origin { tenant: "x", ..ORIGIN },
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_state_is_short_lived() {
         let keys = [key(1)];
-        let state = claims().seal(&keys, &ORIGIN).expect("a key");
+        let state = claims().sign(&keys, &ORIGIN).expect("a key");
         let open = |ms| Claims::open(&keys, &ORIGIN, &state, at(ms));
         assert_eq!(open(REQUEST_STATE_MS - 1), Ok(claims()));
         assert_eq!(open(REQUEST_STATE_MS), Err(Unfit::Expired));
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn an_old_key_still_opens_and_a_foreign_one_never_does() {
-        let state = claims().seal(&[key(1)], &ORIGIN).expect("a key");
+        let state = claims().sign(&[key(1)], &ORIGIN).expect("a key");
         assert_eq!(Claims::open(&[key(2), key(1)], &ORIGIN, &state, at(0)), Ok(claims()));
         assert_eq!(Claims::open(&[key(2)], &ORIGIN, &state, at(0)), Err(Unfit::Foreign));
         assert_eq!(Claims::open(&[], &ORIGIN, &state, at(0)), Err(Unfit::Foreign));
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn nothing_of_a_state_can_be_changed() {
         let keys = [key(1)];
-        let state = claims().seal(&keys, &ORIGIN).expect("a key");
+        let state = claims().sign(&keys, &ORIGIN).expect("a key");
         for at_byte in 0..state.len() {
             let mut bytes = state.clone().into_bytes();
             bytes[at_byte] = if bytes[at_byte] == b'A' { b'B' } else { b'A' };
@@ -214,7 +214,7 @@ mod tests {
         let which = |ids: usize| {
             let longest = format!("user:{}", "s".repeat(crate::models::Actor::SUBJECT_BYTES_MAX));
             let question = Question::Which { ids: vec![longest; ids] };
-            Claims::new(question, "0".repeat(32), at(0)).seal(&[key(1)], &ORIGIN)
+            Claims::new(question, "0".repeat(32), at(0)).sign(&[key(1)], &ORIGIN)
         };
         assert!(which(crate::limits::CANDIDATES_SHOWN_MAX).is_some());
         assert_eq!(which(50), None);
