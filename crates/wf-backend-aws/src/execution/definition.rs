@@ -103,9 +103,7 @@ pub fn definition(partition: &str) -> Value {
             },
             "Route": {
                 "Type": "Choice",
-                "Choices": [
-                    { "Variable": "$.told.state", "StringEquals": COMPLETED, "Next": "Done" },
-                ],
+                "Choices": [{ "Variable": "$.told.state", "StringEquals": COMPLETED, "Next": "Done" }],
                 "Default": "Await",
             },
             "SignalDue": {
