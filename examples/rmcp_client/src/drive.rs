@@ -109,10 +109,12 @@ pub(crate) async fn whole_job(peer: &Peer<RoleClient>) -> Result<Vec<String>, Dr
 
 async fn read(peer: &Peer<RoleClient>, uri: &str, has: &str) -> Result<(), DriveError> {
     let read = peer.read_resource(ReadResourceRequestParams::new(uri)).await?;
-    match read.contents.first() {
-        Some(ResourceContents::TextResourceContents { text, .. }) if text.contains(has) => Ok(()),
-        _ => Err(unexpected(uri)),
+    if let Some(ResourceContents::TextResourceContents { text, .. }) = read.contents.first()
+        && text.contains(has)
+    {
+        return Ok(());
     }
+    Err(unexpected(uri))
 }
 
 /// Records a good value for the open step, reading it back if asked to.
