@@ -15,6 +15,7 @@ mod attention;
 pub(crate) mod binding;
 pub(crate) mod definition;
 mod lease;
+mod look;
 pub mod machine;
 mod pass;
 mod reconciler;
@@ -89,7 +90,7 @@ impl Bindings {
     /// # Errors
     /// See [`Bindings`].
     pub async fn bound(&self, attention: &Attention, now: Timestamp) -> Result<Bound, ReadError> {
-        Ok(binding::bound(&self.link, attention, now).await?)
+        Ok(look::bound(&self.link, attention, now).await?)
     }
 
     /// The same without a write: an open workflow without a binding is shown with the one that it would get.
@@ -97,7 +98,7 @@ impl Bindings {
     /// # Errors
     /// See [`Bindings`].
     pub async fn peek(&self, attention: &Attention, now: Timestamp) -> Result<Bound, ReadError> {
-        Ok(binding::peek(&self.link, attention, now).await?)
+        Ok(look::peek(&self.link, attention, now).await?)
     }
 
     /// The bindings of a shard that are not closed, and their fences. For a look at all of them: it reads each.
