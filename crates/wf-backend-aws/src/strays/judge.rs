@@ -121,28 +121,8 @@ pub(super) fn judge(place: &Place, key: &Key, item: &Item, beside: &Beside) -> R
             let right = known.is_some_and(|(_, known)| known.due.get(id) == Some(&at));
             Ok(first(&[(!right, "a deadline is of no workflow that has it")]))
         }
-        Place::Binding { .. } => {
-            let bound = binding::read(item)?;
-            let state = beside.get(&named(item)?).map(head::read_state).transpose()?;
-            let here = state.as_ref().is_some_and(|w| keys::binding(&w.tenant, &w.id) == *key);
-            let over = state.is_some_and(|w| !w.phase.is_open());
-            let listed = item.opt_text(keys::BY_STATE.pk)?.is_some();
-            Ok(first(&[
-                (!here, "a binding is of no workflow"),
-                (bound.closed && !over, "the binding of an open workflow is closed"),
-                (bound.closed == listed, "a binding is in a list, or in none, against its state"),
-            ]))
-        }
-        Place::Attention => {
-            let state = beside.get(&named(item)?).map(head::read_state).transpose()?;
-            let here = state.as_ref().is_some_and(|w| keys::attention(&w.tenant, &w.id) == *key);
-            let wanted: u64 = item.number("wanted_revision")?;
-            let ahead = state.is_some_and(|w| wanted > w.revision);
-            Ok(first(&[
-                (!here, "an execution is to be looked at for no workflow"),
-                (ahead, "an execution is to know a revision that there is not"),
-            ]))
-        }
+        Place::Binding { .. } => binding_of(key, item, beside),
+        Place::Attention => attention(key, item, beside),
         Place::Sweep => {
             let state = beside.get(&named(item)?).map(head::read_state).transpose()?;
             let right = state.is_some_and(|state| head::to_sweep(&state).0 == *key);
@@ -155,6 +135,30 @@ pub(super) fn judge(place: &Place, key: &Key, item: &Item, beside: &Beside) -> R
 /// The first that is so.
 fn first(faults: &[(bool, &'static str)]) -> Fault {
     faults.iter().find(|(is, _)| *is).map(|(_, what)| *what)
+}
+
+fn binding_of(key: &Key, item: &Item, beside: &Beside) -> Result<Fault, Fail> {
+    let bound = binding::read(item)?;
+    let state = beside.get(&named(item)?).map(head::read_state).transpose()?;
+    let here = state.as_ref().is_some_and(|w| keys::binding(&w.tenant, &w.id) == *key);
+    let over = state.is_some_and(|w| !w.phase.is_open());
+    let listed = item.opt_text(keys::BY_STATE.pk)?.is_some();
+    Ok(first(&[
+        (!here, "a binding is of no workflow"),
+        (bound.closed && !over, "the binding of an open workflow is closed"),
+        (bound.closed == listed, "a binding is in a list, or in none, against its state"),
+    ]))
+}
+
+fn attention(key: &Key, item: &Item, beside: &Beside) -> Result<Fault, Fail> {
+    let state = beside.get(&named(item)?).map(head::read_state).transpose()?;
+    let here = state.as_ref().is_some_and(|w| keys::attention(&w.tenant, &w.id) == *key);
+    let wanted: u64 = item.number("wanted_revision")?;
+    let ahead = state.is_some_and(|w| wanted > w.revision);
+    Ok(first(&[
+        (!here, "an execution is to be looked at for no workflow"),
+        (ahead, "an execution is to know a revision that there is not"),
+    ]))
 }
 
 fn head_of(key: &Key, item: &Item, beside: &Beside) -> Result<Fault, Fail> {
