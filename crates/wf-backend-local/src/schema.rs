@@ -55,17 +55,17 @@ impl Marks {
     }
 }
 
-/// Reads the marks, all as they are at one time: another process may be making the file a store. The first thing that
-/// touches the file, so it finds out whether it is a database at all.
+/// All marks in one statement, so as they are at one time: another process may be making the file a store.
+const MARKS: &str = "
+SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_schema)
+  FROM pragma_application_id a, pragma_user_version v";
+
+/// Reads the marks. The first thing that touches the file, so it finds out whether it is a database at all.
 pub(crate) fn marks(conn: &Connection) -> Result<Marks, Cause> {
-    let tx = conn.unchecked_transaction()?;
-    let marks = Marks {
-        application_id: int(&tx, "PRAGMA application_id")?,
-        version: int(&tx, "PRAGMA user_version")?,
-        objects: int(&tx, "SELECT count(*) FROM sqlite_schema")?,
-    };
-    tx.rollback()?;
-    Ok(marks)
+    let marks = conn.query_row(MARKS, (), |row| {
+        Ok(Marks { application_id: row.get(0)?, version: row.get(1)?, objects: row.get(2)? })
+    });
+    Ok(marks?)
 }
 
 /// Applies those of `migrations` that the file does not have yet, all in one transaction: nobody sees a new file that is
