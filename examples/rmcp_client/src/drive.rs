@@ -30,6 +30,7 @@ pub(crate) enum DriveError {
     Unexpected(String),
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "map_err hands its error over by value")]
 fn unexpected(what: impl ToString) -> DriveError {
     DriveError::Unexpected(what.to_string())
 }

@@ -393,7 +393,7 @@ async fn a_workflow_that_was_there_before_the_state_machine_gets_its_binding() {
         let before = row_keys(&config).await.len();
         let page = rows.without_binding(None, asks).await.expect("a page");
         let ids: Vec<_> = page.items.iter().map(|one| one.workflow_id.clone()).collect();
-        assert_eq!(ids, [open.id.clone()], "{asks}");
+        assert_eq!(ids.as_slice(), std::slice::from_ref(&open.id), "{asks}");
         assert_eq!(page.next, None);
         assert_eq!(row_keys(&config).await.len(), before.max(usize::from(asks)), "{asks}");
     }

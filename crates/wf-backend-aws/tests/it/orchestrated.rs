@@ -181,7 +181,8 @@ impl World {
         let asking = rows.keys().filter(|(pk, _)| pk.starts_with("ATTN#"));
         wrong.extend(asking.map(|key| format!("{key:?} asks for a look")));
         let mut wanted = Vec::new();
-        for work in self.works.lock().expect("works").clone() {
+        let works = self.works.lock().expect("works").clone();
+        for work in works {
             let query = LoadQuery {
                 tenant: tenant().clone(),
                 workflow: Some(id(&work)),

@@ -11,7 +11,7 @@ use super::compare::difference;
 use super::{DIGEST, Evidence, FORMAT, digest_of};
 
 /// The part of a document that does not hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// It is not such a document, or says more than one.
     Document,

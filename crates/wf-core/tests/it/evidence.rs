@@ -166,7 +166,7 @@ fn a_change_is_refused_although_somebody_made_the_digest_right_again() {
     let whole: Value = serde_json::from_str(&text(&evidence())).expect("JSON");
     let mut all = Vec::new();
     places(&whole, "", &mut all);
-    let (mut tried, mut parts) = (0, std::collections::HashSet::new());
+    let (mut tried, mut parts) = (0, std::collections::BTreeSet::new());
     for place in all.iter().filter(|place| !place.is_empty() && !is_only_sealed(place)) {
         let mut other = whole.clone();
         let value = other.pointer_mut(place).expect("a place");
