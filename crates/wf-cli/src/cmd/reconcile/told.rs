@@ -143,7 +143,7 @@ mod tests {
             [
                 "acme wf_1",
                 "  R2 start fence 1: would be done (open, and has no execution)",
-                "  nothing was done: a dry run",
+                "  nothing was done: only looked at",
                 "1 workflows looked at, executions were not listed; a dry run, nothing was changed",
             ]
         );
