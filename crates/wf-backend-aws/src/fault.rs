@@ -92,6 +92,25 @@ pub(crate) enum Kind {
     Refused,
 }
 
+/// Codes of every AWS service for missing or wrong credentials and permissions (API reference, Common Errors).
+pub(crate) fn denies(code: &str) -> bool {
+    matches!(
+        code,
+        "AccessDeniedException"
+            | "AccessDenied"
+            | "UnrecognizedClientException"
+            | "InvalidSignatureException"
+            | "SignatureDoesNotMatch"
+            | "ExpiredToken"
+            | "ExpiredTokenException"
+            | "InvalidClientTokenId"
+            | "IncompleteSignature"
+            | "MissingAuthenticationTokenException"
+            | "NotAuthorized"
+            | "OptInRequired"
+    )
+}
+
 impl Kind {
     /// Of an error code of DynamoDB (API reference, Common Errors and the operations' own).
     fn of_code(code: &str) -> Option<Self> {
@@ -111,17 +130,7 @@ impl Kind {
             "ConditionalCheckFailedException" => Self::Condition,
             "TransactionCanceledException" => Self::Cancelled,
             "ResourceNotFoundException" | "TableNotFoundException" => Self::NoTable,
-            "AccessDeniedException"
-            | "AccessDenied"
-            | "UnrecognizedClientException"
-            | "InvalidSignatureException"
-            | "SignatureDoesNotMatch"
-            | "ExpiredToken"
-            | "ExpiredTokenException"
-            | "InvalidClientTokenId"
-            | "IncompleteSignature"
-            | "MissingAuthenticationTokenException"
-            | "OptInRequired" => Self::Denied,
+            code if denies(code) => Self::Denied,
             _ => return None,
         })
     }

@@ -15,7 +15,7 @@ use std::error::Error;
 use aws_sdk_sfn::config::http::HttpResponse;
 use aws_sdk_sfn::error::{ProvideErrorMetadata, SdkError};
 
-use crate::fault::{Cause, cause};
+use crate::fault::{Cause, cause, denies};
 
 /// Why nothing is known.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -98,20 +98,8 @@ fn of_code(code: &str) -> Option<fn(Cause) -> Trouble> {
         "StateMachineDoesNotExist" | "StateMachineDeleting" | "ResourceNotFound" => {
             Trouble::NoMachine
         }
-        "AccessDeniedException"
-        | "AccessDenied"
-        | "UnrecognizedClientException"
-        | "InvalidSignatureException"
-        | "SignatureDoesNotMatch"
-        | "ExpiredToken"
-        | "ExpiredTokenException"
-        | "InvalidClientTokenId"
-        | "IncompleteSignature"
-        | "MissingAuthenticationTokenException"
-        | "NotAuthorized"
-        | "OptInRequired"
-        | "KmsAccessDeniedException"
-        | "KmsInvalidStateException" => Trouble::Denied,
+        code if denies(code) => Trouble::Denied,
+        "KmsAccessDeniedException" | "KmsInvalidStateException" => Trouble::Denied,
         "ValidationException"
         | "ValidationError"
         | "InvalidArn"
