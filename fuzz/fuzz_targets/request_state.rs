@@ -64,7 +64,9 @@ fuzz_target!(|data: &[u8]| {
         } else {
             assert_eq!(events, at.events, "something was recorded: {told}");
         }
-        if responses.is_object() && !genuine {
+        // The strict reader refused the body, for a number that would lose digits: nobody looked at the state.
+        let unread = told["error"]["code"] == -32600;
+        if responses.is_object() && !genuine && !unread {
             assert_eq!(told["error"]["code"], -32602, "{told}");
             assert_eq!(told["error"]["data"]["reason"], "foreign", "{told}");
         }
