@@ -20,8 +20,19 @@ pub(crate) fn nothing_at(uri: &str) -> ErrorData {
 
 /// What the core says of a resource.
 pub(crate) fn unread(rejection: &Rejection, uri: &str) -> ErrorData {
+    carried(rejection, || nothing_at(uri))
+}
+
+/// The same for what has no address.
+pub(crate) fn unasked(rejection: &Rejection) -> ErrorData {
+    carried(rejection, || changed_call(rejection))
+}
+
+/// An error of the core, `nothing` where there is none of what was meant. Listed one by one so that a new code is thought
+/// about.
+fn carried(rejection: &Rejection, nothing: impl FnOnce() -> ErrorData) -> ErrorData {
     match rejection.code {
-        ErrorCode::WorkflowNotFound | ErrorCode::ProcedureNotFound => nothing_at(uri),
+        ErrorCode::WorkflowNotFound | ErrorCode::ProcedureNotFound => nothing(),
         ErrorCode::BackendUnavailable | ErrorCode::Internal => {
             ErrorData::internal_error(rejection.message.clone(), Some(told(rejection)))
         }
@@ -39,36 +50,12 @@ pub(crate) fn unread(rejection: &Rejection, uri: &str) -> ErrorData {
         | ErrorCode::ReasonRequired
         | ErrorCode::NotAllowed
         | ErrorCode::DecisionNotAllowed
-        | ErrorCode::LimitExceeded => {
-            ErrorData::invalid_params(rejection.message.clone(), Some(told(rejection)))
-        }
+        | ErrorCode::LimitExceeded => changed_call(rejection),
     }
 }
 
-/// The same for what has no address.
-pub(crate) fn unasked(rejection: &Rejection) -> ErrorData {
-    match rejection.code {
-        ErrorCode::WorkflowNotFound | ErrorCode::ProcedureNotFound => {
-            ErrorData::invalid_params(rejection.message.clone(), Some(told(rejection)))
-        }
-        ErrorCode::BackendUnavailable
-        | ErrorCode::Internal
-        | ErrorCode::ValidationError
-        | ErrorCode::IdempotencyConflict
-        | ErrorCode::VersionConflict
-        | ErrorCode::AssetLocked
-        | ErrorCode::LockLost
-        | ErrorCode::InvalidTransition
-        | ErrorCode::StepNotOpen
-        | ErrorCode::StepAlreadyRecorded
-        | ErrorCode::ImplausibleValue
-        | ErrorCode::UnitMismatch
-        | ErrorCode::TooEarly
-        | ErrorCode::ReasonRequired
-        | ErrorCode::NotAllowed
-        | ErrorCode::DecisionNotAllowed
-        | ErrorCode::LimitExceeded => unread(rejection, ""),
-    }
+fn changed_call(rejection: &Rejection) -> ErrorData {
+    ErrorData::invalid_params(rejection.message.clone(), Some(told(rejection)))
 }
 
 fn told(rejection: &Rejection) -> Value {
