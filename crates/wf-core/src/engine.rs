@@ -16,11 +16,13 @@ mod find;
 mod known;
 mod ledger;
 mod orchestrate;
+pub mod oversight;
 pub mod policies;
 mod reading;
 mod resume;
 pub mod schedule;
 mod sight;
+mod signing;
 mod status;
 mod twin;
 pub mod verify;
@@ -49,6 +51,7 @@ pub use call::{
 };
 pub use changes::Watcher;
 pub use dispatch::{Dispatched, LeasedStream, Undelivered};
+pub use oversight::{BlockQuestion, Portrait, WatchQuery, Watched};
 pub use policies::{Policies, PoliciesError};
 pub use reading::is_meant;
 pub use schedule::{DueDeadlines, Fired};
@@ -92,6 +95,7 @@ pub struct Settings {
 pub struct Engine {
     parts: EngineParts,
     identity: StoreIdentity,
+    signing: signing::Signing,
     known: known::Known,
     spent: asking::Spent,
     watchers: changes::Watchers,
@@ -131,6 +135,7 @@ impl Engine {
         store_definitions(parts.store.as_ref(), &parts.policies.current()).await?;
         Ok(Self {
             parts,
+            signing: signing::Signing::new(&identity.secrets),
             identity,
             known: known::Known::default(),
             spent: asking::Spent::default(),

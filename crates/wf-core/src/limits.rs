@@ -4,6 +4,8 @@
 pub const KEY_CHARS_MAX: usize = 128;
 /// Open workflows one principal may own.
 pub const OPEN_WORKFLOWS_MAX: u32 = 100;
+/// Rows of one page of a console, and workflows that are looked at for a page of those that fit some words.
+pub const WATCHED_ROWS_MAX: u32 = 500;
 /// Longest submitted value, in characters.
 pub const VALUE_CHARS_MAX: usize = 200;
 /// Longest note, summary, comment or reason text, in characters.

@@ -221,7 +221,7 @@ impl Engine {
     }
 
     /// The same with the lock rows of its assets.
-    async fn with_locks(
+    pub(super) async fn with_locks(
         &self,
         principal: &Principal,
         id: &WorkflowId,
