@@ -1,13 +1,10 @@
-//! `cargo xtask aws`: cfn-lint over the template, and emulators of DynamoDB and Step Functions from PyPI with the tests that
-//! need them: those of the backend, those of the binary, and suites of tests/outside with servers whose state is in tables.
+//! `cargo xtask aws`: emulators of DynamoDB and Step Functions from PyPI with the tests that need them: those of the backend, those of the binary, and suites of tests/outside with servers whose state is in tables.
 //!
 //! Each emulator ([`emulator`]) is installed into a virtual environment under the target directory, listens on 127.0.0.1 on a
 //! free port for as long as the tests run, and is stopped by its process id. Tests find the one that everything runs on in
 //! `WF_AWS_ENDPOINT`, and the one whose tasks time out in `WF_MOTO_ENDPOINT`; without them they are ignored.
 
 mod emulator;
-mod python;
-mod template;
 
 use std::path::Path;
 
@@ -18,8 +15,10 @@ use crate::fault::Fault;
 use crate::process::{Run, available};
 use emulator::{Emulator, MINISTACK, MOTO};
 
-/// Tests that need the emulators: all of the backend's, and the binary's of this name.
-const TESTS: [&[&str]; 2] =
+/// Tests that need the emulators: all of the backend's that are ignored without them, and the binary's of this name.
+const TESTS: &str = "package(wf-backend-aws) + (package(wf-cli) & test(aws))";
+/// The same for cargo alone, which has no such expressions.
+const TESTS_OF_CARGO: [&[&str]; 2] =
     [&["-p", "wf-backend-aws", "--all-features"], &["-p", "wf-cli", "--all-features", "aws"]];
 /// Suites of tests/outside that are run on it too: whole jobs by official clients, repeats, kills, people, and a table that
 /// fails.
@@ -42,12 +41,9 @@ pub(crate) struct Options {
     command: Vec<String>,
 }
 
-/// Lints the template, starts the emulators, runs the tests and stops them; with a command, runs that on them instead.
+/// Starts the emulators, runs the tests and stops them; with a command, runs that on them instead.
 /// True if they passed.
 pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
-    if options.command.is_empty() && !template::lint(root)? {
-        return Ok(false);
-    }
     let emulators = [Emulator::start(root, &MINISTACK)?, Emulator::start(root, &MOTO)?];
     let on_it = |run: Run| {
         let run = emulators.iter().fold(run, |run, one| run.env(one.variable, &one.url));
@@ -58,8 +54,8 @@ pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         return on_it(Run::new(root, program, &arguments));
     }
-    for chosen in TESTS {
-        if !on_it(tests(root, chosen))? {
+    for run in tests(root, available(root, "cargo-nextest", &["nextest", "--version"])) {
+        if !on_it(run)? {
             return Ok(false);
         }
     }
@@ -73,29 +69,38 @@ fn outside(root: &Path) -> Run {
     Run::new(root, "bash", &[&["tests/outside/run.sh", &*program], &SUITES[..]].concat())
 }
 
-/// The tests that are ignored without it, with the others that are chosen.
-fn tests(root: &Path, chosen: &[&str]) -> Run {
-    let nextest = available(root, "cargo-nextest", &["nextest", "--version"]);
-    let (head, tail): (&[&str], &[&str]) = if nextest {
-        (&["nextest", "run", "--profile", "ci"], &["--run-ignored", "all"])
-    } else {
-        (&["test", "--no-fail-fast"], &["--", "--include-ignored"])
+/// The tests that are ignored without it. With nextest as one run over what the stage `tests` has built: a package chosen
+/// alone has dependencies with fewer features, and would compile half of the graph a second time.
+fn tests(root: &Path, nextest: bool) -> Vec<Run> {
+    if nextest {
+        let chosen = ["nextest", "run", "--workspace", "--all-features", "--profile", "ci"];
+        let ignored = ["--run-ignored", "only", "-E", TESTS];
+        return vec![Run::cargo(root, &[&chosen[..], &ignored].concat())];
+    }
+    let of_cargo = |chosen: &[&str]| {
+        let ignored = ["--", "--ignored"];
+        Run::cargo(root, &[&["test", "--no-fail-fast"], chosen, &ignored].concat())
     };
-    Run::cargo(root, &[head, chosen, tail].concat())
+    TESTS_OF_CARGO.into_iter().map(of_cargo).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::{Options, SUITES, TESTS, outside, tests};
+    use super::{Options, SUITES, outside, tests};
 
     #[test]
-    fn the_ignored_tests_are_run_too() {
-        for (chosen, package) in TESTS.iter().zip(["wf-backend-aws", "wf-cli"]) {
-            let shown = tests(Path::new("."), chosen).shown().to_owned();
-            assert!(shown.contains(&format!("-p {package} --all-features")), "{shown}");
-            assert!(shown.contains("ignored"), "{shown}");
+    fn the_ignored_tests_are_run() {
+        for (nextest, runs) in [(true, 1), (false, 2)] {
+            let all = tests(Path::new("."), nextest);
+            assert_eq!(all.len(), runs);
+            for run in &all {
+                assert!(run.shown().contains("ignored"), "{}", run.shown());
+            }
+            for package in ["wf-backend-aws", "wf-cli"] {
+                assert!(all.iter().any(|run| run.shown().contains(package)), "{package}");
+            }
         }
         assert!(Options::default().command.is_empty());
     }

@@ -11,11 +11,11 @@ use crate::fault::Fault;
 use crate::layering::{ALLOW_LIST, PURE};
 use crate::process::Run;
 use crate::report::{Report, Violation};
+use crate::tools::Tool;
 use crate::tree::Tree;
 use crate::{Check, Workspace};
 
-/// The version that is installed and run.
-const VERSION: &str = "0.20.2";
+const TOOL: Tool = Tool { name: "cargo-deny", version: "0.20.2", options: &[] };
 
 /// The configuration over the whole graph.
 const CONFIG: &str = "deny.toml";
@@ -80,28 +80,9 @@ pub(crate) fn runs(program: &Path, directory: &Path, more: &[&str]) -> Vec<(&'st
     found
 }
 
-/// The pinned cargo-deny under `target/tools`, installed if it is not there. That takes minutes, once.
+/// The pinned cargo-deny.
 pub(crate) fn installed(root: &Path) -> Result<PathBuf, Fault> {
-    let tools = root.join("target").join("tools");
-    let program = tools.join("bin").join(format!("cargo-deny{}", std::env::consts::EXE_SUFFIX));
-    let is_pinned = |program: &Path| {
-        Run::new(root, &program.to_string_lossy(), &["--version"])
-            .stdout()
-            .is_ok_and(|version| version.split_whitespace().last() == Some(VERSION))
-    };
-    if is_pinned(&program) {
-        return Ok(program);
-    }
-    println!("… installing cargo-deny {VERSION} into target/tools, once");
-    let tools = tools.to_string_lossy();
-    let arguments = ["install", "--locked", "cargo-deny", "--version", VERSION, "--root", &tools];
-    let run = Run::cargo(root, &arguments);
-    let command = run.shown().to_owned();
-    if run.succeeds()? && is_pinned(&program) {
-        Ok(program)
-    } else {
-        Err(Fault::Failed { command, output: "cargo-deny could not be installed".to_owned() })
-    }
+    TOOL.installed(root)
 }
 
 fn ban_names(workspace: &Workspace) -> Vec<Violation> {
