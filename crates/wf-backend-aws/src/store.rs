@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tracing::Instrument as _;
 use wf_core::locks::LockRow;
 use wf_core::models::{Actor, Digest, Person, TenantId, Timestamp, Workflow, WorkflowId};
 use wf_core::policy::Definition;
 use wf_core::ports::{
     Backlog, Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
-    ListQuery, LoadQuery, NextDeadline, OpenError, OutboxPage, OutboxPurge, OutboxQuery, Page,
-    ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
+    Erasure, ListQuery, LoadQuery, NextDeadline, OpenError, OutboxPage, OutboxPurge, OutboxQuery,
+    Page, ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity,
+    Swept,
 };
 use wf_core::state_machine::Event;
 
@@ -19,7 +21,7 @@ use crate::known::Memory;
 use crate::link::{Link, Usage};
 use crate::open::{self, Opened};
 use crate::read::{events, lists, load};
-use crate::{backlog, commit, deadlines, definitions, keys, outbox, strays, sweep};
+use crate::{backlog, commit, deadlines, definitions, erase, keys, outbox, strays, sweep};
 
 /// A store in a DynamoDB table. Cheap to clone; all clones are one store. Nothing runs in the background and nothing is
 /// buffered: when a call has returned, its work is done.
@@ -62,6 +64,15 @@ impl AwsStore {
         self.link.usage()
     }
 
+    /// Whether this process may write: not where a newer build raised the schema, nor where the table is another store than
+    /// the one that was opened. Looks at most once every [`AwsConfig::trust_ms`].
+    ///
+    /// # Errors
+    /// [`ReadError`] that says why not, also when the table does not answer.
+    pub async fn may_write(&self) -> Result<(), ReadError> {
+        Ok(self.link.allowed().await?)
+    }
+
     /// Items that belong to nothing, and copies that differ from what they copy: what the port does not show. At most 20
     /// lines of a kind; nothing when all is well. Reads the whole table by a parallel scan.
     ///
@@ -87,11 +98,13 @@ impl StorageBackendPort for AwsStore {
     }
 
     async fn load(&self, query: &LoadQuery) -> Result<Snapshot, ReadError> {
-        Ok(load::load(&self.link, &self.memory, query).await?)
+        let loading = load::load(&self.link, &self.memory, query);
+        Ok(loading.instrument(tracing::debug_span!("load")).await?)
     }
 
     async fn commit(&self, commit: Commit) -> Result<(), CommitError> {
-        commit::commit(&self.link, &self.memory, commit).await
+        let committing = commit::commit(&self.link, &self.memory, commit);
+        committing.instrument(tracing::debug_span!("commit")).await
     }
 
     async fn events(
@@ -197,6 +210,10 @@ impl StorageBackendPort for AwsStore {
 
     async fn settle_deadline(&self, claimed: &ClaimedDeadline) -> Result<(), SettleError> {
         deadlines::settle(&self.link, claimed).await
+    }
+
+    async fn erase(&self, erasure: &Erasure) -> Result<bool, SettleError> {
+        Ok(erase::erase(&self.link, erasure).await?)
     }
 
     async fn sweep(

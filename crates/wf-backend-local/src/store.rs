@@ -8,13 +8,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
+use tracing::Instrument as _;
 use wf_core::locks::LockRow;
 use wf_core::models::{Actor, Digest, Person, TenantId, Timestamp, Workflow, WorkflowId};
 use wf_core::policy::Definition;
 use wf_core::ports::{
     Backlog, Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
-    ListQuery, LoadQuery, NextDeadline, OpenError, OutboxPage, OutboxPurge, OutboxQuery, Page,
-    ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
+    Erasure, ListQuery, LoadQuery, NextDeadline, OpenError, OutboxPage, OutboxPurge, OutboxQuery,
+    Page, ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity,
+    Swept,
 };
 use wf_core::state_machine::Event;
 
@@ -28,6 +30,7 @@ use crate::readers::Readers;
 use crate::shared::Shared;
 use crate::threads::{Ended, blocking};
 use crate::writer::job::{Done, Job, Task};
+use crate::writer::tasks::erase;
 use crate::{checkpoint, connection, restore, strays, writer};
 
 /// A SQLite store. Cheap to clone; all clones are one store. When the last one is dropped the writer finishes what
@@ -100,6 +103,16 @@ impl LocalStore {
         blocking(move || strays::look(&config)).await.map_err(read_error)
     }
 
+    /// Overwrites what an erasure left in the log, and with `compact` in unused places of the file: then all of it is
+    /// written anew, and commits wait meanwhile. False when somebody read from the log, so that it could not be cut back.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the file cannot be written.
+    pub async fn forget(&self, compact: bool) -> Result<bool, ReadError> {
+        let config = self.config().clone();
+        blocking(move || erase::forget(&config, compact)).await.map_err(read_error)
+    }
+
     /// Refuses new commits, finishes those that wait, carries the log over and closes the files. Other handles answer
     /// `Unavailable` from then on.
     pub async fn close(self) {
@@ -129,6 +142,21 @@ impl LocalStore {
         self.inner.shared.health.is_writable()
             && self.inner.shared.footprint.is_unchanged()
             && !self.inner.queue.is_closed()
+    }
+
+    /// Why commits cannot be taken now, if they cannot; see [`is_healthy`](Self::is_healthy).
+    #[must_use]
+    pub fn refusal(&self) -> Option<String> {
+        if self.is_healthy() {
+            return None;
+        }
+        if !self.inner.shared.footprint.is_unchanged() {
+            return Some(Trouble::Replaced.to_string());
+        }
+        if self.inner.queue.is_closed() {
+            return Some(Trouble::Closed.to_string());
+        }
+        Some(self.inner.shared.health.trouble())
     }
 
     /// Size of the write-ahead log when it was last looked at, in bytes.
@@ -218,20 +246,24 @@ impl StorageBackendPort for LocalStore {
     }
 
     async fn load(&self, query: &LoadQuery) -> Result<Snapshot, ReadError> {
-        load::load(&self.inner.readers, query).await
+        load::load(&self.inner.readers, query).instrument(tracing::debug_span!("load")).await
     }
 
     async fn commit(&self, commit: Commit) -> Result<(), CommitError> {
+        let span = tracing::debug_span!("commit");
         let prepared = Box::new(Prepared::new(commit)?);
         let (reply, answer) = oneshot::channel();
-        self.enqueue(Job::Commit(prepared, reply)).map_err(|failure| {
+        self.enqueue(Job::Commit(prepared, reply, span.clone())).map_err(|failure| {
             let after_ms = self.inner.shared.after_ms(&failure);
             failure.into_commit_error(after_ms)
         })?;
         // From here on the commit happens or not, whether or not anybody waits for it.
-        answer
+        let answered = answer
             .await
-            .unwrap_or_else(|_| Err(Failure::Unknown(Trouble::WriterLost).into_commit_error(None)))
+            .unwrap_or_else(|_| Err(Failure::Unknown(Trouble::WriterLost).into_commit_error(None)));
+        // Ended here and not by the writer, who has others to serve.
+        drop(span);
+        answered
     }
 
     async fn events(
@@ -370,6 +402,14 @@ impl StorageBackendPort for LocalStore {
 
     async fn settle_deadline(&self, claimed: &ClaimedDeadline) -> Result<(), SettleError> {
         settled(self.task(Task::SettleDeadline(claimed.clone())).await)
+    }
+
+    async fn erase(&self, erasure: &Erasure) -> Result<bool, SettleError> {
+        match self.task(Task::Erase(erasure.clone())).await {
+            Ok(Done::Erased(was_it)) => Ok(was_it),
+            Ok(_) => Err(mismatch().into_settle_error()),
+            Err(failure) => Err(failure.into_settle_error()),
+        }
     }
 
     async fn sweep(

@@ -12,6 +12,8 @@
 //!   runs again one job per transaction, so that only that one fails.
 //! - An error of COMMIT leaves the outcome of the whole batch open.
 //! - Callers only hold the receiving end of an answer; when they go away nothing is cancelled.
+//! - In a trace a batch is a span of its own, linked to the commits that it served and they to it: one COMMIT has many
+//!   callers, so it can be the child of none.
 //!
 //! Files: [`job`] (what waits in the queue), [`judge`] (conditions, pure), [`sheet`] and [`statements`] (set-based SQL),
 //! [`apply`] and [`mod@write`] (a batch of commits), [`tasks`] (all other writes).
@@ -32,6 +34,7 @@ use std::time::Instant;
 
 use rusqlite::{Connection, DropBehavior};
 use tokio::sync::{mpsc, oneshot};
+use tracing::Span;
 
 use crate::connection::{self, close, immediate};
 use crate::failpoint;
@@ -142,7 +145,9 @@ impl<'a> Writer<'a> {
     fn batch(&mut self, jobs: Vec<Job>) {
         let start = Instant::now();
         let count = jobs.len();
-        let outcome = self.attempt(&jobs);
+        let span = linked(&jobs);
+        let outcome = span.in_scope(|| self.attempt(&jobs));
+        drop(span);
         match outcome {
             Ok(answers) => {
                 self.shared.health.wrote(count, start.elapsed());
@@ -221,4 +226,21 @@ impl<'a> Writer<'a> {
         failpoint::hit(failpoint::COMMIT_AFTER).map_err(Failure::at_commit)?;
         Ok(answers)
     }
+}
+
+/// A span for the batch; none where nobody who waits for it is traced.
+fn linked(jobs: &[Job]) -> Span {
+    let traced = || jobs.iter().filter_map(Job::span).filter(|span| !span.is_disabled());
+    if traced().next().is_none() {
+        return Span::none();
+    }
+    let batch = tracing::debug_span!(parent: None, "batch", size = jobs.len());
+    // All of these first: whether the batch is kept in a trace may depend on whom it serves.
+    for span in traced() {
+        batch.follows_from(span);
+    }
+    for span in traced() {
+        span.follows_from(&batch);
+    }
+    batch
 }

@@ -71,6 +71,8 @@ pub(crate) struct Config {
     pub(crate) retention: Duration,
     /// Where messages go; into the log where no route fits.
     pub(crate) routes: Vec<RouteConfig>,
+    /// The collector that gets traces and metrics.
+    pub(crate) otlp_endpoint: Option<String>,
     /// Log directives.
     pub(crate) log: String,
     /// Log format.
@@ -106,6 +108,8 @@ pub(crate) struct ServerConfig {
     pub(crate) trusted_proxies: Vec<String>,
     /// Certificate chain and key.
     pub(crate) tls: Option<(PathBuf, PathBuf)>,
+    /// Keys that sign, instead of the store's own.
+    pub(crate) secret_file: Option<PathBuf>,
 }
 
 impl ConfigArgs {
@@ -193,7 +197,7 @@ pub(crate) fn accept(layers: &Layers) -> Result<Config, Failure> {
     if !later.is_empty() {
         return Err(Failure::usage("the configuration asks for what this build cannot do")
             .details(later)
-            .help("remove these keys, or use a release that supports them"));
+            .help("remove these keys, or build it with `cargo build --release -p wf-cli --features FEATURE`"));
     }
     let wrong = check::contradictions(layers);
     if !wrong.is_empty() {

@@ -14,8 +14,14 @@ mod exit;
 mod failpoint;
 mod gate;
 mod orchestrator;
+#[cfg(feature = "otlp")]
+mod otlp;
+#[cfg(not(feature = "otlp"))]
+#[path = "without_otlp.rs"]
+mod otlp;
 mod output;
 mod procedures;
+mod signing_keys;
 mod sink;
 mod telemetry;
 

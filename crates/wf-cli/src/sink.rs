@@ -2,9 +2,12 @@
 //!
 //! `compose` makes the [`Router`]; `wf-notify-webhook` has the webhooks.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use tracing::Instrument as _;
+use tracing::field::Empty;
 use wf_core::ports::{DeliveryError, Message, NotificationPort};
 use wf_notify_webhook::{WebhookConfig, WebhookSink};
 
@@ -21,6 +24,15 @@ const SOURCE: &str = "/checkpoint";
 #[derive(Debug, Default)]
 pub(crate) struct Router {
     routes: Vec<Route>,
+}
+
+/// A webhook whose secret may be read again.
+#[derive(Debug)]
+pub(crate) struct Webhook {
+    /// The file with its secret.
+    pub(crate) secret_file: PathBuf,
+    /// Sends what is signed with it.
+    pub(crate) sink: Arc<WebhookSink>,
 }
 
 #[derive(Debug)]
@@ -84,6 +96,16 @@ impl Router {
         Ok(Self { routes: routes.iter().map(route).collect::<Result<_, Failure>>()? })
     }
 
+    /// Its webhooks, with the routes that they were opened for.
+    pub(crate) fn webhooks(&self, routes: &[RouteConfig]) -> Vec<Webhook> {
+        let webhook = |(route, config): (&Route, &RouteConfig)| {
+            let Sink::Webhook(sink) = &route.sink else { return None };
+            let secret_file = config.sink.secret_file()?.clone();
+            Some(Webhook { secret_file, sink: Arc::clone(sink) })
+        };
+        self.routes.iter().zip(routes).filter_map(webhook).collect()
+    }
+
     fn sink(&self, message: &Message) -> &Sink {
         let fits = self.routes.iter().find(|route| route.fits(message));
         fits.map_or(&Sink::Log, |route| &route.sink)
@@ -94,14 +116,16 @@ impl Router {
 impl NotificationPort for Router {
     async fn deliver(&self, message: &Message) -> Result<(), DeliveryError> {
         let sink = self.sink(message);
+        let span = tracing::debug_span!("deliver", sink = sink.name(), outcome = Empty);
         failpoint::hit(failpoint::OUTBOX_SEND)?;
         let delivered = match sink {
             Sink::Log => {
                 log(message);
                 Ok(())
             }
-            Sink::Webhook(webhook) => webhook.deliver(message).await,
+            Sink::Webhook(webhook) => webhook.deliver(message).instrument(span.clone()).await,
         };
+        span.record("outcome", if delivered.is_ok() { "delivered" } else { "failed" });
         match &delivered {
             Ok(()) => {
                 metrics::counter!("checkpoint_notifications_delivered_total", "sink" => sink.name())

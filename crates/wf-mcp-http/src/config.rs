@@ -3,10 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::entrance::Protection;
 use crate::tls::Tls;
+use crate::traces::Traces;
 
 /// Settings of a [`Server`](crate::Server). The default is the documented default of `wf-cli serve`.
 #[derive(Debug, Clone)]
@@ -49,6 +51,8 @@ pub struct HttpConfig {
     pub protection: Option<Protection>,
     /// Begins every request id of this process; a few random characters tell replicas and restarts apart.
     pub instance: String,
+    /// Told to which traces requests belong; `None` where nobody collects them.
+    pub traces: Option<Arc<dyn Traces>>,
 }
 
 impl Default for HttpConfig {
@@ -73,6 +77,7 @@ impl Default for HttpConfig {
             rate_limit: None,
             protection: None,
             instance: "local".to_owned(),
+            traces: None,
         }
     }
 }

@@ -30,6 +30,7 @@ use crate::joined::Joined;
 use crate::layers::Answering;
 use crate::resources;
 use crate::subscriptions;
+use crate::traces;
 use crate::wire::envelope::{self, Message};
 use crate::wire::headers;
 use crate::wire::meta::PROTOCOL_VERSION;
@@ -163,6 +164,7 @@ pub(crate) fn admit(
         // Only methods that MCP knows: the name comes from the client.
         span.record("method", known_method(&request.method));
     }
+    traces::go_on(extensions, request.meta());
     Ok(())
 }
 

@@ -9,7 +9,7 @@
 //! `stack` (the order of the layers) and `layers` (each of them), `routes`, [`entrance`] and `access` (what a path tells
 //! and whom it lets in), `ack` (the page of a link in an escalation), `wire` (bytes to typed calls and back),
 //! [`stdio`] (one client over lines, without HTTP), `handler` (rmcp's view of us), `tools` (the tool table and schemas), `resources`, `prompts` and `subscriptions` (what is
-//! read, picked and listened to), `fault` (the only map from errors to HTTP and JSON-RPC), `telemetry`.
+//! read, picked and listened to), `fault` (the only map from errors to HTTP and JSON-RPC), `telemetry`, [`traces`].
 //!
 //! This crate names no backend and no procedure. It reads no environment and no files.
 
@@ -43,6 +43,7 @@ mod subscriptions;
 mod telemetry;
 pub mod tls;
 mod tools;
+pub mod traces;
 mod wire;
 
 pub use auth::{Authenticator, Caller, Refusal, ServiceCaller};
@@ -54,6 +55,7 @@ pub use probes::Probes;
 pub use server::{Drained, ServeError, Server};
 pub use tls::{Tls, TlsError};
 pub use tools::{Needs, SUPPORTED_VERSIONS, instructions, result_schema, tool_list};
+pub use traces::{TraceParent, Traces};
 
 /// The code of the README, compiled as a test.
 #[cfg(doctest)]

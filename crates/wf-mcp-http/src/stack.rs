@@ -58,7 +58,11 @@ pub(crate) fn build(parts: &Parts, hosts: Hosts, mcp: Option<Front>, admin: bool
     let config = &parts.config;
     ServiceBuilder::new()
         .layer(Ring(Panics { ids: parts.ids.clone() }))
-        .layer(Ring(Trace { ids: parts.ids.clone(), clients: parts.clients.clone() }))
+        .layer(Ring(Trace {
+            ids: parts.ids.clone(),
+            clients: parts.clients.clone(),
+            traces: config.traces.clone(),
+        }))
         .layer(Ring(Limits { max_body_bytes: config.max_body_bytes }))
         .layer(Ring(SetDeadlines { body: config.body_timeout, answer: config.request_timeout }))
         .layer(Ring(Shedding { places: Arc::clone(&parts.places) }))

@@ -38,7 +38,7 @@ const LAST_LINES: Duration = Duration::from_secs(5);
 /// Serves one client until its input ends or `stop` is ready, and then until what is in flight is done and answered.
 ///
 /// Every call is `principal`'s. Of `config` count `max_body_bytes` (of a line), `max_in_flight` (the next line waits),
-/// `request_timeout`, `shutdown_grace` and `instance`; nothing is listened on.
+/// `request_timeout`, `shutdown_grace`, `instance` and `traces`; nothing is listened on.
 ///
 /// Never fails: a client that is gone, or that speaks something else, is the end of its input.
 pub async fn serve_lines<R, W>(
@@ -66,6 +66,7 @@ where
             max_line_bytes: config.max_body_bytes,
             answer: config.request_timeout,
             grace: config.shutdown_grace,
+            traces: config.traces.clone(),
         },
         lines: Lines::new(input, config.max_body_bytes),
         out,

@@ -59,13 +59,14 @@ pub(crate) fn apply(
     let commits: Vec<&Prepared> = jobs
         .iter()
         .filter_map(|job| match job {
-            Job::Commit(commit, _) => Some(&**commit),
+            Job::Commit(commit, ..) => Some(&**commit),
             Job::Task(..) | Job::Close(_) => None,
         })
         .collect();
     let version = int(conn, "PRAGMA user_version").map_err(Failure::before_commit)?;
     if u64::try_from(version).ok() != Some(schema::known()) {
-        return Err(Failure::NotApplied(Trouble::SchemaChanged));
+        let trouble = Trouble::SchemaChanged { found: version, known: schema::known() };
+        return Err(Failure::NotApplied(trouble));
     }
     let mut verdicts = commit_all(conn, &commits, cache)?.into_iter();
     let mut answers = Vec::with_capacity(jobs.len());

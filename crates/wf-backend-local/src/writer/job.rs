@@ -1,10 +1,12 @@
 //! What waits in the queue, and how it is answered.
 
 use tokio::sync::oneshot;
+use tracing::Span;
 use wf_core::models::{Actor, Digest, Timestamp};
 use wf_core::policy::Definition;
 use wf_core::ports::{
-    Claim, ClaimedDeadline, ClaimedStream, CommitError, Conflict, OutboxPurge, Settlement, Swept,
+    Claim, ClaimedDeadline, ClaimedStream, CommitError, Conflict, Erasure, OutboxPurge, Settlement,
+    Swept,
 };
 
 use crate::codec::encode::Prepared;
@@ -13,8 +15,8 @@ use crate::fault::Failure;
 /// One thing to write.
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// A commit.
-    Commit(Box<Prepared>, oneshot::Sender<Result<(), CommitError>>),
+    /// A commit, and the span of who waits for it.
+    Commit(Box<Prepared>, oneshot::Sender<Result<(), CommitError>>, Span),
     /// Any other write.
     Task(Box<Task>, oneshot::Sender<Result<Done, Failure>>),
     /// Do what waits, then close.
@@ -43,6 +45,8 @@ pub(crate) enum Task {
     SettleDeadline(ClaimedDeadline),
     /// `put_definition`.
     PutDefinition(Definition),
+    /// `erase`.
+    Erase(Erasure),
     /// `sweep`.
     Sweep {
         /// Now.
@@ -71,6 +75,8 @@ pub(crate) enum Done {
     Purged(u64),
     /// The other digest under which the version is known, if any.
     Definition(Option<Digest>),
+    /// Whether it was what was read.
+    Erased(bool),
     /// What was swept.
     Swept(Swept),
     /// Writing works.
@@ -96,10 +102,18 @@ pub(crate) enum Answer {
 }
 
 impl Job {
+    /// The span of who waits for a commit.
+    pub(crate) fn span(&self) -> Option<&Span> {
+        match self {
+            Self::Commit(_, _, span) => Some(span),
+            Self::Task(..) | Self::Close(_) => None,
+        }
+    }
+
     /// Whether it is the firing of a deadline. Nothing but failpoints depends on it.
     pub(crate) fn fires(&self) -> bool {
         match self {
-            Self::Commit(commit, _) => {
+            Self::Commit(commit, ..) => {
                 !commit.deadlines.is_empty() && commit.ledger.key.actor == Actor::clock()
             }
             Self::Task(..) | Self::Close(_) => false,
@@ -109,7 +123,7 @@ impl Job {
     /// Answers; nobody may be waiting any more.
     pub(crate) fn answer(self, answer: Answer) {
         match (self, answer) {
-            (Self::Commit(_, reply), Answer::Commit(outcome)) => {
+            (Self::Commit(_, reply, _), Answer::Commit(outcome)) => {
                 let _ = reply.send(outcome.map_err(|refusal| match refusal {
                     Refusal::Conflict(conflict) => CommitError::Conflict(conflict),
                     Refusal::Corrupt(what) => CommitError::Corrupt { what },
@@ -126,7 +140,7 @@ impl Job {
     /// Answers that it failed.
     pub(crate) fn fail(self, failure: Failure, after_ms: Option<i64>) {
         match self {
-            Self::Commit(_, reply) => {
+            Self::Commit(_, reply, _) => {
                 let _ = reply.send(Err(failure.into_commit_error(after_ms)));
             }
             Self::Task(_, reply) => {

@@ -1,7 +1,7 @@
 //! `wf-cli serve`: the server, from its configuration to its polite end.
 //!
 //! Neighbours: `announce` (what it says first), `crate::gate` (who is let in), `certificate` (TLS), `files` (how many may be open), `signals`
-//! (who asks to end or to reload), `stdio` (a client on standard input and output), `work` (dispatch, sweep, upkeep),
+//! (who asks to end or to reload), `reload` and `watched` (what is read again while it runs), `stdio` (a client on standard input and output), `work` (dispatch, sweep, upkeep),
 //! `probes` (what `/readyz` and `/metrics` say).
 
 mod announce;
@@ -11,24 +11,29 @@ mod deadlines;
 mod dispatch;
 mod files;
 mod probes;
+mod reload;
 mod signals;
+mod standing;
 mod stdio;
+mod watched;
 mod work;
 
 use std::io::ErrorKind;
 use std::sync::Arc;
 
 use clap::Args;
-use tokio::sync::{Notify, watch};
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::sync::watch;
 use wf_core::engine::Engine;
 use wf_core::ports::IdPort as _;
-use wf_mcp_http::{HttpConfig, ServeError, Server, Tls};
+use wf_mcp_http::{HttpConfig, ServeError, Server, Traces};
 
 use crate::ambient::OsIds;
 use crate::compose::{self, Serving};
 use crate::config::{self, Config, ConfigArgs, check, show};
 use crate::exit::Failure;
 use crate::gate;
+use crate::otlp::Otlp;
 use crate::output::Output;
 use crate::procedures;
 use crate::telemetry;
@@ -38,7 +43,7 @@ use signals::Signals;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Without any configuration: 127.0.0.1:8080, ./checkpoint.db, the built-in procedures, no authentication.
-SIGTERM or SIGINT ends it politely within 25 seconds, SIGHUP reads procedures and certificate again.
+SIGTERM or SIGINT ends it politely within 25 seconds, SIGHUP reads procedures, certificate and secrets again.
 With --stdio it serves the program that starts it instead, and ends with its standard input; nothing is listened on
 unless --listen is given too, and everything it has to say goes to the standard error.
 
@@ -86,7 +91,8 @@ pub(crate) async fn run(
         }
     }
     let accepted = config::accept(&layers)?;
-    let ways = Ways { http: !args.stdio || args.listen.is_some(), stdio: args.stdio };
+    let http = !args.stdio || args.listen.is_some();
+    let mut ways = Ways { http, stdio: args.stdio, traces: None };
     if !ways.http {
         stdio::refuse_tokens(&accepted)?;
     } else if let Some(problem) = check::exposure(&layers) {
@@ -100,28 +106,38 @@ pub(crate) async fn run(
     }
     // Before anything is opened, so that an early signal ends politely too.
     let signals = Signals::listen()?;
-    telemetry::start(&accepted.log, accepted.format)?;
+    let collector = accepted.otlp_endpoint.as_deref().map(Otlp::open).transpose()?;
+    telemetry::start(&accepted.log, accepted.format, collector.as_ref())?;
+    ways.traces = collector.as_ref().map(Otlp::traces);
     #[cfg(feature = "failpoints")]
     tracing::warn!(
         "this server is built for tests: it can be made to fail by the variable FAILPOINTS"
     );
-    serve(&accepted, ways, signals, output).await
+    let registry = telemetry::metrics()?;
+    let sending = collector.map(|collector| collector.begin(registry.clone()));
+    let done = serve(&accepted, ways, (signals, registry), output).await;
+    if let Some(sending) = sending {
+        sending.finish().await;
+    }
+    done
 }
 
-/// How clients come in.
-#[derive(Debug, Clone, Copy)]
+/// How clients come in, and who is told to which traces they belong.
+#[derive(Debug)]
 struct Ways {
     http: bool,
     stdio: bool,
+    traces: Option<Arc<dyn Traces>>,
 }
 
 async fn serve(
     config: &Config,
     ways: Ways,
-    signals: Signals,
+    (signals, registry): (Signals, PrometheusHandle),
     output: Output,
 ) -> Result<(), Failure> {
-    let registry = telemetry::metrics()?;
+    telemetry::catalogue::begin(config);
+    let before = reload::Sources::before(config);
     let loaded = procedures::load(config.procedures.as_deref())?;
     let certificate = config.server.tls.as_ref().map(certificate::Files::new);
     let tls = certificate.as_ref().map(certificate::Files::load).transpose()?;
@@ -129,19 +145,20 @@ async fn serve(
     let found = compose::open(config).await?;
     let backend = found.backend.clone();
     let done = async {
-        let Serving { engine, orchestrator, reconciler } =
+        let Serving { engine, orchestrator, reconciler, webhooks } =
             compose::serving(config, &backend, &loaded).await?;
-        let hangup = Arc::new(Notify::new());
+        let (ask, _) = watch::channel(());
         let (end, stop) = watch::channel(false);
-        let reload = work::Reload {
+        let reload = reload::Reload {
             engine: Arc::clone(&engine),
             dir: config.procedures.clone(),
-            certificate: Arc::clone(&hangup),
+            ask: ask.clone(),
         };
         let signals = signals.watch(reload, end.clone());
         let probes = Arc::new(probes::Process::new(backend.clone(), registry.clone()));
         let server = if ways.http {
-            Some(listen(config, tls.clone(), Arc::clone(&engine), probes).await?)
+            let settings = HttpConfig { tls: tls.clone(), ..http(config, &ways) };
+            Some(listen(config, settings, Arc::clone(&engine), Arc::clone(&probes)).await?)
         } else {
             None
         };
@@ -152,12 +169,16 @@ async fn serve(
         }
         let desk = ways.stdio.then(|| {
             let (engine, stop) = (Arc::clone(&engine), stop.clone());
-            tokio::spawn(stdio::serve(http(config), engine, stop, end))
+            tokio::spawn(stdio::serve(http(config, &ways), engine, stop, end))
         });
-        let watched =
-            certificate.zip(tls).map(|(files, tls)| files.watch(tls, hangup, stop.clone()));
-        let watched = watched.map(tokio::spawn);
+        let sources = reload::Sources {
+            certificate: certificate.zip(tls),
+            engine: Arc::clone(&engine),
+            webhooks,
+        };
+        let watched = sources.watch(config, &before, &ask, &stop);
         let work = work::start(work::Parts {
+            standing: standing::Parts::new(Arc::clone(&engine), probes, config),
             engine,
             orchestrator,
             reconciler,
@@ -171,9 +192,7 @@ async fn serve(
         }
         work.finish().await;
         signals.abort();
-        if let Some(watched) = watched {
-            watched.abort();
-        }
+        drop(watched);
         tell_abandoned(abandoned);
         Ok(())
     }
@@ -204,12 +223,12 @@ fn tell_abandoned(requests: usize) {
 /// Takes the addresses to listen on.
 async fn listen(
     config: &Config,
-    tls: Option<Tls>,
+    settings: HttpConfig,
     engine: Arc<Engine>,
     probes: Arc<probes::Process>,
 ) -> Result<Server, Failure> {
     let gate = gate::open(config).await?;
-    let settings = HttpConfig { tls, protection: gate.protection, ..http(config) };
+    let settings = HttpConfig { protection: gate.protection, ..settings };
     Server::builder(settings)
         .engine(engine)
         .probes(probes)
@@ -224,7 +243,7 @@ fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-fn http(config: &Config) -> HttpConfig {
+fn http(config: &Config, ways: &Ways) -> HttpConfig {
     let server = &config.server;
     let mut allowed_hosts = server.allowed_hosts.clone();
     // Clients name the server by its public URL, so that is what they send as Host.
@@ -247,6 +266,7 @@ fn http(config: &Config) -> HttpConfig {
         trusted_proxies: server.trusted_proxies.clone(),
         rate_limit: config.auth.rate_limit,
         instance: OsIds.random_hex().chars().take(6).collect(),
+        traces: ways.traces.clone(),
         ..HttpConfig::default()
     }
 }

@@ -6,33 +6,33 @@ use std::time::Duration;
 
 use wf_core::models::Locale;
 
-use super::keys::{KEYS, Key, ROUTE_KEYS, ROUTES, Support};
+use super::keys::{KEYS, Key};
 use super::layers::{Layers, Origin, Setting, Settings};
 use super::value::{Raw, Value};
 use super::{Config, LogFormat, ServerConfig, auth, backend, routes};
 
 /// Everything that is set and that this build does not do, one line each.
 pub(crate) fn unsupported(layers: &Layers) -> Vec<String> {
-    let mut problems = Vec::new();
-    later_keys(KEYS, &layers.settings, "", &mut problems);
-    for route in &layers.routes {
-        later_keys(ROUTE_KEYS, route, &format!("{ROUTES}."), &mut problems);
-    }
-    problems
+    left_out(KEYS, &layers.settings)
 }
 
-fn later_keys(keys: &[Key], settings: &Settings, section: &str, problems: &mut Vec<String>) {
-    for key in keys.iter().filter(|key| key.support == Support::Later) {
-        let Some(setting) = settings.get(key.path).filter(|s| !is_default(key, s)) else {
+/// As [`unsupported`], by this table.
+pub(super) fn left_out(keys: &[Key], settings: &Settings) -> Vec<String> {
+    let mut problems = Vec::new();
+    for key in keys {
+        let (Some(feature), Some(setting)) = (key.lacks(), settings.get(key.path)) else {
             continue;
         };
-        problems.push(format!(
-            "{}: {section}{} = {} is not supported yet",
-            setting.origin,
-            key.path,
-            super::show::shown(key, &setting.value)
-        ));
+        if !is_default(key, setting) {
+            problems.push(format!(
+                "{}: {} = {} needs the feature `{feature}`, which this build lacks",
+                setting.origin,
+                key.path,
+                super::show::shown(key, &setting.value)
+            ));
+        }
     }
+    problems
 }
 
 /// Not set, or set to what it is anyway.
@@ -94,6 +94,7 @@ pub(crate) fn typed(layers: &Layers) -> Config {
             allowed_origins: settings.list("server.allowed_origins"),
             trusted_proxies: settings.list("server.trusted_proxies"),
             tls: settings.path("server.tls_cert").zip(settings.path("server.tls_key")),
+            secret_file: settings.path("server.secret_file"),
         },
         auth: auth::typed(settings),
         backend: backend::typed(settings),
@@ -101,6 +102,7 @@ pub(crate) fn typed(layers: &Layers) -> Config {
         procedures: settings.path("procedures.dir"),
         retention: settings.duration("idempotency.retention"),
         routes: routes::typed(layers),
+        otlp_endpoint: settings.text("telemetry.otlp_endpoint").map(str::to_owned),
         log: settings.text("telemetry.log").unwrap_or("info").to_owned(),
         format: match settings.text("telemetry.format") {
             Some("json") => LogFormat::Json,

@@ -7,10 +7,15 @@ use super::value::Kind;
 /// Whether this build does what a key asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Support {
-    /// It does.
+    /// Every build does.
     Honoured,
-    /// It belongs to a later release: its default may be written, anything else is refused.
-    Later,
+    /// It needs a feature of the crate: without it, its default may be written, anything else is refused.
+    Feature {
+        /// The feature.
+        name: &'static str,
+        /// Whether this build has it.
+        built: bool,
+    },
 }
 
 /// One key.
@@ -31,12 +36,21 @@ impl Key {
         Self { path, kind, default: Some(default), support: Support::Honoured }
     }
 
-    const fn unset(path: &'static str, kind: Kind) -> Self {
+    pub(crate) const fn unset(path: &'static str, kind: Kind) -> Self {
         Self { path, kind, default: None, support: Support::Honoured }
     }
 
-    const fn later(self) -> Self {
-        Self { support: Support::Later, ..self }
+    /// The same key, for builds with this feature only.
+    pub(crate) const fn needs(self, name: &'static str, built: bool) -> Self {
+        Self { support: Support::Feature { name, built }, ..self }
+    }
+
+    /// The feature that it needs and that this build lacks.
+    pub(crate) const fn lacks(&self) -> Option<&'static str> {
+        match self.support {
+            Support::Honoured | Support::Feature { built: true, .. } => None,
+            Support::Feature { name, built: false } => Some(name),
+        }
     }
 
     /// The environment variable that sets it: `WF_`, the path in capitals, dots as underscores.
@@ -63,7 +77,7 @@ pub(crate) const KEYS: &[Key] = &[
     Key::new("server.max_body_bytes", count(1_024, 1_048_576), "1048576"),
     Key::new("server.request_timeout", Kind::Duration, "30s"),
     Key::new("server.max_in_flight", count(1, 1_000_000), "1024"),
-    Key::unset("server.secret_file", Kind::Path).later(),
+    Key::unset("server.secret_file", Kind::Path),
     Key::new("server.allowed_hosts", Kind::List, ""),
     Key::new("server.allowed_origins", Kind::List, ""),
     Key::new("auth.mode", Kind::Choice(&["none", "dev", "jwt"]), "none"),
@@ -97,7 +111,7 @@ pub(crate) const KEYS: &[Key] = &[
     Key::new("idempotency.retention", Kind::Duration, "30d"),
     Key::new("telemetry.log", Kind::Filter, "info"),
     Key::new("telemetry.format", Kind::Choice(&["text", "json"]), "text"),
-    Key::unset("telemetry.otlp_endpoint", Kind::Url).later(),
+    Key::unset("telemetry.otlp_endpoint", Kind::Url).needs("otlp", cfg!(feature = "otlp")),
 ];
 
 /// The keys of one `[[notifications.route]]`; they have no environment variables.
@@ -177,8 +191,9 @@ mod tests {
             if let Some(default) = key.default.filter(|d| !d.is_empty()) {
                 assert!(row.contains(&format!("`{default}`")), "{default}: {row}");
             }
-            let later = key.support == Support::Later;
-            assert_eq!(row.contains("later"), later, "{row}");
+            if let Support::Feature { name, .. } = key.support {
+                assert!(row.contains(&format!("feature `{name}`")), "{row}");
+            }
         }
         for key in ROUTE_KEYS {
             assert!(page.contains(&format!("| `{}` ", key.path)), "{}", key.path);

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::backend::BackendConfig;
 use super::check;
+use super::keys::Key;
 use super::layers::{Layers, Sources};
 use super::routes::{RouteConfig, SinkConfig};
 use super::show;
+use super::value::Kind;
 
 const FILE: &str = "/etc/checkpoint/checkpoint.toml";
 
@@ -147,17 +149,19 @@ fn a_file_that_is_no_toml_names_the_place() {
 }
 
 #[test]
-fn keys_of_later_releases_are_refused_by_name_unless_they_ask_for_nothing() {
-    let fine = "[backend]\nkind = \"local\"\n";
-    assert_eq!(check::unsupported(&read(fine, &[], &[])), Vec::<String>::new());
-    let asks =
-        "[telemetry]\notlp_endpoint = \"http://[::1]:1\"\n[server]\nsecret_file = \"k.pem\"\n";
-    let found = check::unsupported(&read(asks, &[], &[]));
-    assert_eq!(
-        found[0],
-        format!("{FILE}:4:1: server.secret_file = \"/etc/checkpoint/k.pem\" is not supported yet")
+fn keys_of_features_that_are_left_out_are_refused_by_name_unless_they_ask_for_nothing() {
+    let keys = |built| [Key::unset("telemetry.otlp_endpoint", Kind::Url).needs("otlp", built)];
+    let asks = read("[telemetry]\notlp_endpoint = \"http://[::1]:1\"\n", &[], &[]);
+    let found = check::left_out(&keys(false), &asks.settings);
+    let [found] = found.as_slice() else { panic!("{found:?}") };
+    assert!(
+        found.contains("telemetry.otlp_endpoint") && found.contains("feature `otlp`"),
+        "{found}"
     );
-    assert!(found.len() == 2 && found[1].contains("telemetry.otlp_endpoint"), "{found:?}");
+    assert_eq!(check::left_out(&keys(true), &asks.settings), Vec::<String>::new());
+    let quiet = read("[backend]\nkind = \"local\"\n", &[], &[]);
+    assert_eq!(check::left_out(&keys(false), &quiet.settings), Vec::<String>::new());
+    assert_eq!(check::unsupported(&quiet), Vec::<String>::new());
 }
 
 #[test]

@@ -19,9 +19,9 @@ use crate::fault;
 use crate::guard::Wire;
 use crate::routes::Route;
 use crate::telemetry;
+use crate::traces::{Joining, TraceParent, Traces};
 
 static X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// Longest request id taken from a client, in characters.
 const REQUEST_ID_CHARS_MAX: usize = 64;
@@ -68,14 +68,6 @@ fn known_verb(method: &Method) -> &str {
     }
 }
 
-/// The trace id of a W3C `traceparent` (Trace Context, section 3.2).
-fn trace_id(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(&TRACEPARENT)?.to_str().ok()?;
-    let id = value.split('-').nth(1)?;
-    let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    (id.len() == 32 && id.bytes().all(hex) && id.bytes().any(|b| b != b'0')).then_some(id)
-}
-
 /// Tells the end of a request when dropped: hyper drops the whole future when the client goes away.
 #[derive(Debug)]
 struct Ending {
@@ -83,6 +75,7 @@ struct Ending {
     route: Route,
     started: Instant,
     status: Option<StatusCode>,
+    traces: Option<Arc<dyn Traces>>,
 }
 
 impl Drop for Ending {
@@ -96,6 +89,9 @@ impl Drop for Ending {
             }
             Some(status) => tracing::debug!(parent: parent, status, ms, "answered"),
         }
+        if let (Some(traces), Some(status)) = (&self.traces, self.status) {
+            traces.answered(parent, status);
+        }
         telemetry::request(self.route.name(), self.status);
     }
 }
@@ -105,6 +101,7 @@ impl Drop for Ending {
 pub(crate) struct Trace {
     pub(crate) ids: RequestIds,
     pub(crate) clients: Clients,
+    pub(crate) traces: Option<Arc<dyn Traces>>,
 }
 
 impl Around for Trace {
@@ -114,13 +111,14 @@ impl Around for Trace {
         let route = Route::of(request.uri().path());
         let wire = request.extensions().get::<Wire>();
         let client = wire.map(|w| self.clients.of(w.ends().peer.ip(), request.headers()));
+        let header = TraceParent::of_headers(request.headers());
         let span = tracing::info_span!(
             "request",
             id = &*id.0,
             client = client.map(tracing::field::display),
             http = known_verb(request.method()),
             route = route.name(),
-            trace_id = trace_id(request.headers()),
+            trace_id = header.as_ref().map(TraceParent::trace_id_text),
             method = Empty,
             tenant = Empty,
             tool = Empty,
@@ -129,8 +127,11 @@ impl Around for Trace {
         );
         request.extensions_mut().insert(id.clone());
         request.extensions_mut().insert(RequestSpan(span.clone()));
+        let joining = Joining::begin(self.traces.clone(), header, &span);
+        request.extensions_mut().insert(joining);
 
-        let mut ending = Ending { span: span.clone(), route, started, status: None };
+        let (traces, status) = (self.traces, None);
+        let mut ending = Ending { span: span.clone(), route, started, status, traces };
         let mut response = proceed(next, request).instrument(span).await;
         ending.status = Some(response.status());
         drop(ending);
@@ -164,16 +165,5 @@ mod tests {
         assert_eq!(of(b"a b"), "a1-1");
         assert_eq!(of("é".as_bytes()), "a1-2");
         assert_eq!(of(&[b'x'; 65]), "a1-3");
-    }
-
-    #[test]
-    fn the_trace_id_is_read_only_from_a_valid_traceparent() {
-        let of = |value: &[u8]| trace_id(&headers("traceparent", value)).map(str::to_owned);
-        let id = "0af7651916cd43dd8448eb211c80319c";
-        let sent = format!("00-{id}-b7ad6b7169203331-01");
-        assert_eq!(of(sent.as_bytes()).as_deref(), Some(id));
-        assert_eq!(of(b"00-00000000000000000000000000000000-b7ad6b7169203331-01"), None);
-        assert_eq!(of(b"00-XYZ-b7ad6b7169203331-01"), None);
-        assert_eq!(of(b"nonsense"), None);
     }
 }

@@ -29,6 +29,7 @@ use crate::front::{self, INITIALIZE};
 use crate::joined::Joined;
 use crate::layers::trace::RequestIds;
 use crate::tools::VERSIONS;
+use crate::traces::{Joining, Traces};
 use crate::wire::envelope::{self, Message};
 
 /// The method whose answer comes when its client wants no more.
@@ -46,6 +47,7 @@ pub(super) struct Terms {
     pub(super) max_line_bytes: usize,
     pub(super) answer: Duration,
     pub(super) grace: Duration,
+    pub(super) traces: Option<Arc<dyn Traces>>,
 }
 
 /// The transport.
@@ -223,6 +225,7 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
             "request",
             id = &*id.0,
             route = "stdio",
+            trace_id = Empty,
             method = Empty,
             tenant = Empty,
             tool = Empty,
@@ -232,6 +235,7 @@ impl<R: AsyncRead + Unpin + Send> Wire<R> {
         let mut extensions = Extensions::new();
         extensions.insert(self.terms.visitor.clone());
         extensions.insert(id);
+        extensions.insert(Joining::begin(self.terms.traces.clone(), None, &span));
         extensions.insert(RequestSpan(span.clone()));
         extensions.insert(Deadlines::from_now(self.terms.answer, self.terms.answer));
         extensions.insert(Ends(Arc::new(Ending { span, started: StdInstant::now() })));

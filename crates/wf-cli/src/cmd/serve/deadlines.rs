@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
+use tracing::Instrument as _;
 use wf_core::engine::{Engine, Fired};
 use wf_core::models::Timestamp;
 use wf_core::ports::{ClockPort as _, NextDeadline, ReadError};
@@ -149,7 +150,8 @@ impl Firing {
         }
         for due in claimed {
             let engine = Arc::clone(&self.engine);
-            self.running.spawn(async move { engine.fire_in_order(due).await });
+            let firing = async move { engine.fire_in_order(due).await };
+            self.running.spawn(firing.instrument(tracing::debug_span!("deadline")));
         }
         Ok(Then::Look)
     }
