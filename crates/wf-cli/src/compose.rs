@@ -13,6 +13,7 @@ pub(crate) mod without_aws;
 #[cfg(not(feature = "aws"))]
 pub(crate) use without_aws as aws;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use wf_backend_local::LocalStore;
@@ -28,7 +29,8 @@ use crate::config::backend::{BackendConfig, StateMachine};
 use crate::exit::{Exit, Failure};
 use crate::orchestrator::LocalOrchestrator;
 use crate::procedures::Loaded;
-use crate::sink::Router;
+use crate::signing_keys;
+use crate::sink::{Router, Webhook};
 
 /// An open store, and what only an operator asks of it.
 #[derive(Debug, Clone)]
@@ -48,6 +50,8 @@ pub(crate) struct Found {
     pub(crate) created: bool,
     /// The schema version that it was migrated from, if it was.
     pub(crate) migrated_from: Option<u64>,
+    /// The copy of the file as it was before it was migrated.
+    pub(crate) kept: Option<PathBuf>,
 }
 
 impl Backend {
@@ -59,11 +63,11 @@ impl Backend {
         }
     }
 
-    /// Whether commits can be taken now, as far as the store knows itself: a table knows when it is asked.
-    pub(crate) fn is_healthy(&self) -> bool {
+    /// Why commits cannot be taken now, if they cannot.
+    pub(crate) async fn refusal(&self) -> Option<String> {
         match self {
-            Self::Local(store) => store.is_healthy(),
-            Self::Aws(_) => true,
+            Self::Local(store) => store.refusal(),
+            Self::Aws(table) => table.refusal().await,
         }
     }
 
@@ -86,6 +90,18 @@ impl Backend {
         }
     }
 
+    /// Overwrites what an erasure left in the files of the store; with `compact` by writing all of it anew. True when
+    /// nothing is left in the log, none for a store that has no files here.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub(crate) async fn forget(&self, compact: bool) -> Result<Option<bool>, ReadError> {
+        match self {
+            Self::Local(store) => store.forget(compact).await.map(Some),
+            Self::Aws(_) => Ok(None),
+        }
+    }
+
     /// Finishes what was accepted and closes the files. Nothing of a table is open: its calls are over when they return.
     pub(crate) async fn close(self) {
         match self {
@@ -104,7 +120,7 @@ pub(crate) async fn open(config: &Config) -> Result<Found, Failure> {
         BackendConfig::Local { path } => local::open(path).await,
         BackendConfig::Aws(table) => {
             let (store, created) = aws::open(table).await?;
-            Ok(Found { backend: Backend::Aws(store), created, migrated_from: None })
+            Ok(Found { backend: Backend::Aws(store), created, migrated_from: None, kept: None })
         }
     }
 }
@@ -142,6 +158,8 @@ pub(crate) struct Serving {
     pub(crate) orchestrator: LocalOrchestrator,
     /// Keeps executions for open workflows, where there is a state machine and this server is to.
     pub(crate) reconciler: Option<aws::TableReconciler>,
+    /// Where messages go whose secret may be read again.
+    pub(crate) webhooks: Vec<Webhook>,
 }
 
 /// The engine of a server, with the definitions stored.
@@ -155,6 +173,7 @@ pub(crate) async fn serving(
 ) -> Result<Serving, Failure> {
     let orchestrator = orchestrator(config);
     let router = Router::open(&config.routes, config.server.public_url.as_deref())?;
+    let webhooks = router.webhooks(&config.routes);
     let engine = Arc::new(engine(config, backend, loaded, orchestrator.clone(), router).await?);
     let reconciler = match (backend, machine(config)) {
         (Backend::Aws(table), Some(machine)) if machine.reconciler => {
@@ -162,7 +181,7 @@ pub(crate) async fn serving(
         }
         (Backend::Aws(_) | Backend::Local(_), _) => None,
     };
-    Ok(Serving { engine, orchestrator, reconciler })
+    Ok(Serving { engine, orchestrator, reconciler, webhooks })
 }
 
 /// The reconciler of an operator's command.
@@ -213,7 +232,7 @@ async fn engine(
     let orchestrator: Arc<dyn OrchestratorPort> = Arc::new(orchestrator);
     let notifications: Arc<dyn NotificationPort> = Arc::new(router);
     let retention_ms = i64::try_from(config.retention.as_millis()).unwrap_or(i64::MAX);
-    Engine::open(EngineParts {
+    let engine = Engine::open(EngineParts {
         store: backend.store(),
         policies,
         clock: Arc::new(SystemClock),
@@ -229,7 +248,11 @@ async fn engine(
         },
     })
     .await
-    .map_err(|error| cannot_serve(error, loaded))
+    .map_err(|error| cannot_serve(error, loaded))?;
+    if let Some(path) = &config.server.secret_file {
+        signing_keys::apply(path, &engine)?;
+    }
+    Ok(engine)
 }
 
 /// What is wrong with an engine that does not open, or does not take new definitions.

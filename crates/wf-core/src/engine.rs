@@ -3,6 +3,7 @@
 pub mod acknowledge;
 pub mod asking;
 mod attempt;
+mod blind;
 mod bounds;
 pub mod call;
 pub mod changes;
@@ -10,6 +11,7 @@ mod check;
 mod commit;
 pub mod copy;
 pub mod dispatch;
+pub mod erase;
 pub mod evidence;
 mod execute;
 mod find;

@@ -2,17 +2,15 @@
 //!
 //! A line is what [Standard Webhooks](https://www.standardwebhooks.com) calls a secret: base64 of 24 to 64 random bytes,
 //! after `whsec_`. With two lines every message has two signatures, so that receivers can go over from the old key to
-//! the new one at any time. The file is read again while the server runs.
+//! the new one at any time. Whoever made the sink says when the file is to be read again.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use standardwebhooks::{Webhook, WebhookError};
-use tokio::time::Instant;
 
 const PREFIX: &str = "whsec_";
 const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
@@ -20,8 +18,6 @@ const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 const KEYS_MAX: usize = 2;
 /// Largest file, in bytes.
 const FILE_BYTES_MAX: u64 = 4_096;
-/// How often the file is looked at, at most.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// A file that holds no keys to sign with.
 #[derive(Debug, thiserror::Error)]
@@ -113,41 +109,26 @@ fn key(line: &str) -> Option<Webhook> {
 #[derive(Debug)]
 pub(crate) struct SecretFile {
     path: PathBuf,
-    known: Mutex<(Instant, Arc<Secrets>)>,
+    known: RwLock<Arc<Secrets>>,
 }
 
 impl SecretFile {
     /// Reads the file for the first time.
     pub(crate) fn open(path: &Path) -> Result<Self, SecretError> {
         let secrets = Arc::new(Secrets::read(path)?);
-        Ok(Self { path: path.to_owned(), known: Mutex::new((Instant::now(), secrets)) })
+        Ok(Self { path: path.to_owned(), known: RwLock::new(secrets) })
     }
 
-    /// The keys that count now. A file that became unusable keeps the keys that were in it.
-    pub(crate) async fn current(&self) -> Arc<Secrets> {
-        let known = {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            if known.0.elapsed() < LOOK_AGAIN {
-                return Arc::clone(&known.1);
-            }
-            // Who looks does so for all; the others go on with what is known.
-            known.0 = Instant::now();
-            Arc::clone(&known.1)
-        };
-        let path = self.path.clone();
-        match tokio::task::spawn_blocking(move || Secrets::read(&path)).await {
-            Ok(Ok(secrets)) => {
-                let secrets = Arc::new(secrets);
-                self.known.lock().unwrap_or_else(PoisonError::into_inner).1 = Arc::clone(&secrets);
-                secrets
-            }
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "the secret of a webhook cannot be read again, the old one stays");
-                known
-            }
-            // The runtime ends.
-            Err(_) => known,
-        }
+    /// Reads the file again. When it became unusable, the keys that were in it stay.
+    pub(crate) fn reload(&self) -> Result<(), SecretError> {
+        let secrets = Arc::new(Secrets::read(&self.path)?);
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = secrets;
+        Ok(())
+    }
+
+    /// The keys that count now.
+    pub(crate) fn current(&self) -> Arc<Secrets> {
+        Arc::clone(&self.known.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -206,19 +187,19 @@ mod tests {
         assert!(!shown.contains("C2FV"), "{shown}");
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn the_file_is_read_again_and_a_broken_one_changes_nothing() {
+    #[test]
+    fn the_file_is_read_again_and_a_broken_one_changes_nothing() {
         let file = file(OLD);
         let secrets = SecretFile::open(file.path()).expect("a secret");
-        let sign = |secrets: Arc<Secrets>| secrets.sign("id", 1, b"{}").expect("signed");
-        let old = sign(secrets.current().await);
+        let sign = || secrets.current().sign("id", 1, b"{}").expect("signed");
+        let old = sign();
         std::fs::write(file.path(), format!("{NEW}\n{OLD}\n")).expect("written");
-        assert_eq!(sign(secrets.current().await), old, "not yet");
-        tokio::time::advance(LOOK_AGAIN).await;
-        let both = sign(secrets.current().await);
+        assert_eq!(sign(), old, "not yet");
+        secrets.reload().expect("two secrets");
+        let both = sign();
         assert!(both.ends_with(&old) && both != old, "{both}");
         std::fs::write(file.path(), "half of a wri").expect("written");
-        tokio::time::advance(LOOK_AGAIN).await;
-        assert_eq!(sign(secrets.current().await), both);
+        secrets.reload().expect_err("no secret");
+        assert_eq!(sign(), both);
     }
 }

@@ -149,9 +149,17 @@ impl WebhookSink {
         Self::with(config, target, tls, Connector::new(lookup, allowed), deadline)
     }
 
+    /// Reads the file of the secret again: to be called when it changed. From then on messages are signed with what is in it.
+    ///
+    /// # Errors
+    /// [`SecretError`] when it cannot be used; messages go on with the keys that were in it.
+    pub fn reload_secret(&self) -> Result<(), SecretError> {
+        self.secrets.reload()
+    }
+
     async fn send(&self, message: &Message) -> Result<(), DeliveryError> {
         let _place = self.pressure.place().await.map_err(pressed)?;
-        let secrets = self.secrets.current().await;
+        let secrets = self.secrets.current();
         let now = SystemTime::now();
         let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);

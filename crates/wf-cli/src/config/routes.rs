@@ -36,6 +36,16 @@ pub(crate) enum SinkConfig {
     },
 }
 
+impl SinkConfig {
+    /// The file with its secret, where it has one.
+    pub(crate) fn secret_file(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Log => None,
+            Self::Webhook { secret_file, .. } => Some(secret_file),
+        }
+    }
+}
+
 /// The routes, in order. Call it only when [`problems`] has none.
 pub(super) fn typed(layers: &Layers) -> Vec<RouteConfig> {
     layers.routes.iter().map(route).collect()

@@ -91,7 +91,7 @@ impl Engine {
 
     async fn claimed(&self, token: &str) -> Result<(AckClaims, Workflow), AckRefusal> {
         let now = self.parts.clock.now();
-        let claims = AckClaims::verify(&self.identity.secrets, token, now);
+        let claims = AckClaims::verify(&self.signing.keys(), token, now);
         let claims = claims.ok_or(AckRefusal::Unknown)?;
         let by = Principal::part(claims.tenant.clone(), Actor::acknowledgements());
         let read = self.workflow(&by, &claims.workflow_id).await;

@@ -123,7 +123,7 @@ impl Engine {
     pub fn question(&self, asking: &Asking<'_>, reply: &Reply) -> Option<Question> {
         let (asked, options) = asked(reply)?;
         let claims = Claims::new(asked, self.parts.ids.random_hex(), self.parts.clock.now());
-        let state = asking.origin(|origin| claims.sign(&self.identity.secrets, origin))??;
+        let state = asking.origin(|origin| claims.sign(&self.signing.keys(), origin))??;
         Some(Question { text: reply.speech.clone(), options, state })
     }
 
@@ -133,7 +133,7 @@ impl Engine {
     /// [`StateRefusal`]; that a state led to a commit before is found by the commit: its reply is a duplicate.
     pub fn answered(&self, asking: &Asking<'_>, state: &str) -> Result<Answered, StateRefusal> {
         let now = self.parts.clock.now();
-        let opened = asking.origin(|at| Claims::open(&self.identity.secrets, at, state, now));
+        let opened = asking.origin(|at| Claims::open(&self.signing.keys(), at, state, now));
         let claims = opened.ok_or(StateRefusal::Foreign)??;
         if self.spent.holds(&claims) {
             return Err(StateRefusal::Used);

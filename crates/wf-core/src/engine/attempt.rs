@@ -15,7 +15,7 @@ use crate::models::{AssetId, Cause, Person, Principal, Timestamp, Workflow, Work
 use crate::policy::DomainPolicyPort;
 use crate::ports::{IdPort, LedgerKey, LedgerRow, LoadQuery, Snapshot};
 use crate::state_machine::{
-    Command, Decision, Facts, LockFact, Rejection, Transfer, Unrecorded, Verdict, decide,
+    Command, Decision, Facts, LockFact, Rejection, Secret, Transfer, Unrecorded, Verdict, decide,
 };
 use crate::view::{Fault, Frame, Outlook, shape};
 
@@ -31,6 +31,8 @@ pub(super) struct Attempting<'a> {
     pub(super) cause: Cause,
     /// Salt of sensitive values.
     pub(super) salt: String,
+    /// What tokens and links are signed with.
+    pub(super) keys: Arc<[Secret]>,
     /// The workflow, or the id that a start will give it.
     pub(super) workflow_id: WorkflowId,
 }
@@ -160,19 +162,31 @@ impl Attempting<'_> {
                 Ok(Ledger::Free { replaces: Some(Box::new(row.clone())) })
             }
             (Judged::Replay(_), Some(row)) => Ok(Ledger::Answer(ledger::replayed(row)?)),
-            (Judged::Conflict(_), Some(row)) => {
-                let seen = |w: &&Workflow| self.engine.sees(self.principal, w);
-                let named = snapshot.workflow.as_ref().filter(seen);
-                // A start names no workflow: the one that the key's row is about tells the next key.
-                let recorded = match named {
-                    Some(_) => None,
-                    None => self.engine.seen(self.principal, &row.workflow_id).await?,
-                };
-                let workflow = named.or(recorded.as_ref());
-                let frame = self.engine.frame(None, &self.call.meta);
-                Err(ledger::conflict(row, self.call, workflow, &frame).into())
-            }
+            (Judged::Conflict(_), Some(row)) => self.differing(row, snapshot).await,
         }
+    }
+
+    /// The key has a row with another fingerprint: a repeat of a call with a sensitive value, or a conflict.
+    async fn differing(&self, row: &LedgerRow, snapshot: &Snapshot) -> Result<Ledger, Refused> {
+        let same_operation = row.entry.operation == self.call.operation;
+        let salt = if same_operation {
+            self.engine.salt_of(row).await?
+        } else {
+            super::blind::Salt::Nothing
+        };
+        if same_operation && salt.over(&self.cause.fingerprint) == Some(row.entry.fingerprint) {
+            return Ok(Ledger::Answer(ledger::replayed(row)?));
+        }
+        let seen = |w: &&Workflow| self.engine.sees(self.principal, w);
+        let named = snapshot.workflow.as_ref().filter(seen);
+        // A start names no workflow: the one that the key's row is about tells the next key.
+        let recorded = match named {
+            Some(_) => None,
+            None => self.engine.seen(self.principal, &row.workflow_id).await?,
+        };
+        let workflow = named.or(recorded.as_ref());
+        let frame = self.engine.frame(None, &self.call.meta);
+        Err(ledger::conflict(row, self.call, &salt, workflow, &frame).into())
     }
 
     /// The state to decide on: none for a start; for everything else it must exist, for this caller.
@@ -208,19 +222,25 @@ impl Attempting<'_> {
     async fn repeat(&self, state: Option<&Workflow>) -> Result<Option<Reply>, Refused> {
         let (None, Some(workflow)) = (&self.call.key, state) else { return Ok(None) };
         let actor = &self.principal.actor;
-        let Some(key) = ledger::repeated(self.call, &self.cause, actor, workflow) else {
+        let Some(touch) = ledger::repeated(self.call, &self.cause, actor, workflow) else {
             return Ok(None);
         };
         let query = LoadQuery {
             tenant: self.principal.tenant.clone(),
             workflow: None,
-            ledger: Some(key),
+            ledger: Some(self.ledger_key(touch.cause.key.clone())),
             assets: Vec::new(),
             count_open_of: None,
         };
         let store = &self.engine.parts.store;
         let snapshot = store.load(&query).await.map_err(|error| unreadable(&error))?;
-        Ok(snapshot.ledger.as_ref().map(ledger::replayed).transpose()?)
+        let Some(row) = snapshot.ledger.as_ref() else { return Ok(None) };
+        let plain = touch.cause.natural == self.cause.natural;
+        let same = plain || {
+            let salt = self.engine.salt_of(row).await?;
+            salt.over(&self.cause.natural) == Some(touch.cause.natural)
+        };
+        Ok(same.then(|| ledger::replayed(row)).transpose()?)
     }
 
     /// The policy of the pinned definition, or of the procedure to start.
@@ -266,7 +286,7 @@ impl Attempting<'_> {
             at,
             policy,
             locks: self.lock_facts(&snapshot.locks),
-            secrets: &self.engine.identity.secrets,
+            secrets: &self.keys,
             salt: &self.salt,
             open_workflows: snapshot.open_count,
             people,

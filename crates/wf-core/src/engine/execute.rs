@@ -52,6 +52,7 @@ impl Engine {
             call,
             cause,
             salt: self.parts.ids.random_hex(),
+            keys: self.signing.keys(),
             workflow_id: call.request.workflow_id().map_or_else(
                 || super::attempt::minted(self.parts.ids.as_ref()),
                 |id| Ok(id.clone()),

@@ -1,10 +1,10 @@
-//! Signals: SIGTERM and SIGINT end the server politely, SIGHUP reads the procedures again, SIGXFSZ ends nothing.
+//! Signals: SIGTERM and SIGINT end the server politely, SIGHUP reads procedures and secrets again, SIGXFSZ ends nothing.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::work::Reload;
+use super::reload::Reload;
 use crate::exit::{Exit, Failure};
 
 /// The signals of this process, caught but not yet acted on.

@@ -1,23 +1,20 @@
-//! What a server does besides answering: deliver messages, fire deadlines, reconcile executions, sweep old rows, keep the metrics small, reload procedures.
+//! What a server does besides answering: deliver messages, fire deadlines, reconcile executions, sweep old rows, keep the metrics small.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use metrics_exporter_prometheus::PrometheusHandle;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use wf_core::engine::Engine;
 use wf_core::ports::ClockPort as _;
 
 use super::signals::stopped;
-use super::{backlog, deadlines, dispatch};
+use super::{backlog, deadlines, dispatch, standing};
 use crate::ambient::SystemClock;
-use crate::compose;
 use crate::compose::aws::TableReconciler;
 use crate::orchestrator::LocalOrchestrator;
-use crate::procedures;
 
 /// How long work that a bug ended rests.
 const AFTER_PANIC: Duration = Duration::from_secs(1);
@@ -40,6 +37,7 @@ pub(super) struct Parts {
     pub(super) reconciler: Option<TableReconciler>,
     pub(super) retention: Duration,
     pub(super) registry: PrometheusHandle,
+    pub(super) standing: standing::Parts,
     pub(super) stop: watch::Receiver<bool>,
 }
 
@@ -70,6 +68,9 @@ pub(super) fn start(parts: Parts) -> Work {
     let (engine, stop) = (Arc::clone(&parts.engine), parts.stop.clone());
     let backlog = move || backlog::watch(Arc::clone(&engine), stop.clone());
     tasks.spawn(kept_up("backlog", backlog));
+    let (standing, stop) = (parts.standing, parts.stop.clone());
+    let standing = move || standing::watch(standing.clone(), stop.clone());
+    tasks.spawn(kept_up("standing", standing));
     let (engine, stop) = (parts.engine, parts.stop.clone());
     let sweep = move || sweep(Arc::clone(&engine), parts.retention, stop.clone());
     tasks.spawn(kept_up("sweep", sweep));
@@ -147,39 +148,5 @@ async fn upkeep(registry: PrometheusHandle, stop: watch::Receiver<bool>) {
             () = &mut end => break,
             () = sleep(UPKEEP_EVERY) => {}
         }
-    }
-}
-
-/// Reads the procedures and the certificate again.
-#[derive(Debug)]
-pub(super) struct Reload {
-    pub(super) engine: Arc<Engine>,
-    pub(super) dir: Option<PathBuf>,
-    /// Told to read the certificate again.
-    pub(super) certificate: Arc<Notify>,
-}
-
-impl Reload {
-    /// Reloads; on any problem the old set stays, and the log says why.
-    pub(super) async fn now(&self) {
-        self.certificate.notify_one();
-        let dir = self.dir.clone();
-        let read = tokio::task::spawn_blocking(move || procedures::load(dir.as_deref())).await;
-        let loaded = match read {
-            Ok(Ok(loaded)) => loaded,
-            Ok(Err(failure)) => return kept(&failure.text()),
-            Err(error) => return kept(&error.to_string()),
-        };
-        loaded.warn();
-        match self.engine.reload(loaded.policies()).await {
-            Ok(()) => tracing::info!(procedures = loaded.names(), "procedures reloaded"),
-            Err(error) => kept(&compose::cannot_serve(error, &loaded).text()),
-        }
-    }
-}
-
-fn kept(problem: &str) {
-    for line in problem.lines() {
-        tracing::error!(problem = line.trim_start(), "procedures not reloaded, the old ones stay");
     }
 }

@@ -4,12 +4,12 @@ use serde_json::Value;
 use wf_idempotency::LedgerEntry;
 
 use crate::errors::ErrorCode;
-use crate::models::{Timestamp, Workflow};
+use crate::models::{Cause, Timestamp, Workflow};
 use crate::policy::DomainPolicyPort;
 use crate::ports::{Commit, LedgerRow};
 use crate::state_machine::chain::{self, Tip};
 use crate::state_machine::notices::{Links, notices};
-use crate::state_machine::{Decision, Rejection, deadlines, room};
+use crate::state_machine::{Decision, Draft, Rejection, deadlines, room};
 use crate::view::{Fault, Frame, Outlook, shape};
 
 use super::super::call::Reply;
@@ -44,8 +44,9 @@ impl Attempting<'_> {
         let tip = state.map_or_else(|| Tip::origin(tenant, self.workflow_id.clone()), Tip::of);
         let expected = tip.seq;
         let Decision { outcome, drafts, locks, warnings } = decision;
+        let (cause, salt) = self.written(&drafts);
         let (events, next) =
-            chain::append(state.cloned(), tip, drafts, self.principal, &self.cause, now)
+            chain::append(state.cloned(), tip, drafts, self.principal, &cause, now)
                 .map_err(|error| unwritable(&error))?;
         let next = next.ok_or_else(|| unwritable(&"a history must begin with a start"))?;
         room(&next)?;
@@ -62,10 +63,10 @@ impl Attempting<'_> {
             wf_idempotency::canonical_string(&reply.body).map_err(|error| unwritable(&error))?;
         reply.text = Some(result.clone());
         let row = LedgerRow {
-            key: self.ledger_key(self.cause.key.clone()),
+            key: self.ledger_key(cause.key),
             entry: LedgerEntry {
                 operation: self.call.operation.to_owned(),
-                fingerprint: self.cause.fingerprint,
+                fingerprint: cause.fingerprint,
                 result_version: RESULT_VERSION,
                 result,
                 created_at_ms: now.as_ms(),
@@ -74,11 +75,11 @@ impl Attempting<'_> {
             workflow_id: next.id.clone(),
             seq,
             mark: self.engine.parts.ids.random_hex(),
-            fields: ledger::fields(self.call, frame.store_id),
+            fields: ledger::fields(self.call, frame.store_id, salt),
         };
         let engine = &self.engine;
         let public_url = engine.parts.settings.public_url.as_deref();
-        let secrets = &engine.identity.secrets;
+        let secrets = &self.keys;
         let links = public_url.map(|public_url| Links { public_url, secrets });
         let outbox = notices(&events, &next, policy, links);
         let deadlines = deadlines::changes(state, &next);
@@ -96,6 +97,14 @@ impl Attempting<'_> {
             },
             reply,
         })
+    }
+
+    /// The cause as it is written: under the salt, which is answered too, when a sensitive value is recorded.
+    fn written(&self, drafts: &[Draft]) -> (Cause, Option<&str>) {
+        if drafts.iter().all(|draft| draft.sensitive.is_empty()) {
+            return (self.cause.clone(), None);
+        }
+        (self.cause.blinded(&self.salt), Some(&self.salt))
     }
 
     pub(super) async fn write(
