@@ -27,6 +27,9 @@ pub struct AwsConfig {
     /// How long a call of the port may go on sending requests again, in milliseconds. The last request may end
     /// `attempt_timeout_ms` later.
     pub patience_ms: u64,
+    /// How long a look at the store's identity counts, in milliseconds: so long after a newer build raised the schema, or
+    /// the table was restored, this process may still begin to write.
+    pub trust_ms: u64,
     /// How often one request is sent at most.
     pub attempts_max: u32,
     /// Ask for the capacity that each request consumed, for [`AwsStore::usage`](crate::AwsStore::usage).
@@ -47,6 +50,7 @@ impl AwsConfig {
             connect_timeout_ms: 1_000,
             attempt_timeout_ms: 2_000,
             patience_ms: 5_000,
+            trust_ms: 5_000,
             attempts_max: 12,
             measure: false,
             http_client: None,

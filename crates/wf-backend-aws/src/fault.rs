@@ -44,6 +44,21 @@ pub enum Trouble {
     /// DynamoDB does not take the request; a bug of ours.
     #[error("DynamoDB refused the request")]
     Refused(#[source] Cause),
+    /// A newer build raised the schema while this one had the store open.
+    #[error(
+        "a newer build brought the table to schema version {found}, this one knows up to {known} and writes no more: replace this server by the newer build"
+    )]
+    Newer {
+        /// The version found.
+        found: u64,
+        /// The newest this build knows.
+        known: u64,
+    },
+    /// The table is not the store any more that was opened.
+    #[error(
+        "the table was restored, copied or emptied while this server had it open: start the server again"
+    )]
+    Replaced,
     /// What was asked contradicts itself; a bug of the caller.
     #[error("the request is not well formed: {0}")]
     Malformed(&'static str),
@@ -230,7 +245,7 @@ impl Fail {
     pub(crate) fn into_commit_error(self) -> CommitError {
         match self {
             Self::Trouble(trouble) => {
-                let after_ms = matches!(trouble, Trouble::Throttled(_)).then_some(THROTTLED_MS);
+                let after_ms = trouble.may_pass().then_some(LATER_MS);
                 CommitError::Unavailable { after_ms, source: trouble.into() }
             }
             Self::Unreadable(what) => CommitError::Corrupt { what },
@@ -238,8 +253,26 @@ impl Fail {
     }
 }
 
-/// When to try again after throttling that outlasted our patience: DynamoDB refills its buckets within seconds.
-const THROTTLED_MS: i64 = 2_000;
+/// When to try again after throttling that outlasted our patience: DynamoDB refills its buckets within seconds. And after
+/// this process was told to write no more: by then another one may answer.
+const LATER_MS: i64 = 2_000;
+
+impl Trouble {
+    /// The same call may succeed later although nobody does anything about it.
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::Throttled(_) | Self::Newer { .. } | Self::Replaced => true,
+            Self::Contended(_)
+            | Self::Silent(_)
+            | Self::NoTable(_)
+            | Self::Denied(_)
+            | Self::Refused(_)
+            | Self::Malformed(_)
+            | Self::TooMuch(_)
+            | Self::BadCursor => false,
+        }
+    }
+}
 
 impl From<Fail> for ReadError {
     fn from(fail: Fail) -> Self {

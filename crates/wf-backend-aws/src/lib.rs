@@ -9,8 +9,8 @@
 //!
 //! Modules in reading order: `config`, `client`, `table`, `open`, [`AwsStore`] in `store`, `keys` (where each item is),
 //! `item`, `action` and `codec` (item ↔ domain), `known` (what makes a commit need no read), `commit`, `read`, `outbox`,
-//! `deadlines`, `leases`, `definitions`, `sweep`, [`execution`] (which execution is bound to which workflow), `link` (the wire: counting, time-outs, repeats), `fault` (the only
-//! mapping of the SDK's errors). Beside them `permissions` (what requests need to be allowed), `template` (the table as
+//! `deadlines`, `leases`, `definitions`, `sweep`, [`execution`] (which execution is bound to which workflow), `link` (the wire: counting, time-outs, repeats), `guard` (whether it is still the store that was opened), `fault` (the only
+//! mapping of the SDK's errors). Beside them `restore` (a table that went back in time), `permissions` (what requests need to be allowed), `template` (the table as
 //! CloudFormation) and `examine` (for doctor). docs/dynamodb.md shows an example of each item.
 
 mod action;
@@ -22,9 +22,11 @@ mod config;
 mod copy;
 mod deadlines;
 mod definitions;
+mod erase;
 pub mod examine;
 pub mod execution;
 mod fault;
+mod guard;
 mod item;
 mod keys;
 mod known;
@@ -35,6 +37,7 @@ mod outbox;
 mod permissions;
 mod place;
 mod read;
+mod restore;
 mod store;
 mod strays;
 mod sweep;
@@ -47,5 +50,11 @@ pub use execution::definition::definition;
 pub use fault::{Cause, Trouble};
 pub use link::Usage;
 pub use open::Opened;
+pub use restore::{FENCES_RAISED_BY, Restamped, restamp};
 pub use store::AwsStore;
 pub use template::template;
+
+/// The code of the README, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

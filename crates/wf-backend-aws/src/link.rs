@@ -25,6 +25,7 @@ use tokio::time::Instant;
 
 use crate::config::AwsConfig;
 use crate::fault::{self, Kind, Trouble};
+use crate::guard::Guard;
 
 /// The longest pause between two attempts.
 const PAUSE_MAX: Duration = Duration::from_millis(800);
@@ -37,6 +38,7 @@ pub(crate) struct Link {
     client: Client,
     config: Arc<AwsConfig>,
     usage: Arc<Mutex<Usage>>,
+    guard: Option<Arc<Guard>>,
 }
 
 /// Requests that were sent, and what they consumed as far as it was asked for ([`AwsConfig::measure`]).
@@ -111,7 +113,16 @@ fn fraction() -> f64 {
 
 impl Link {
     pub(crate) fn new(client: Client, config: AwsConfig) -> Self {
-        Self { client, config: Arc::new(config), usage: Arc::default() }
+        Self { client, config: Arc::new(config), usage: Arc::default(), guard: None }
+    }
+
+    /// The same, for whoever opened a store: writes are refused where the table is no longer that store.
+    pub(crate) fn guarded(self, guard: Guard) -> Self {
+        Self { guard: Some(Arc::new(guard)), ..self }
+    }
+
+    pub(crate) fn guard(&self) -> Option<&Guard> {
+        self.guard.as_deref()
     }
 
     pub(crate) fn config(&self) -> &AwsConfig {

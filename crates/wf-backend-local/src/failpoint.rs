@@ -15,6 +15,8 @@ pub(crate) const COMMIT_BEFORE: &str = "commit.before";
 pub(crate) const COMMIT_AFTER: &str = "commit.after";
 pub(crate) const CHECKPOINT: &str = "checkpoint";
 pub(crate) const MIGRATION: &str = "migration";
+/// Before a database is copied that is about to be migrated.
+pub(crate) const MIGRATION_COPY: &str = "migration.copy";
 /// In the transaction that takes leases of messages, and in the one that writes down what became of them.
 pub(crate) const OUTBOX_CLAIM: &str = "outbox.claim";
 pub(crate) const OUTBOX_MARK: &str = "outbox.mark";

@@ -60,8 +60,15 @@ pub enum Trouble {
     )]
     Replaced,
     /// Another build changed the schema of the open file.
-    #[error("the schema of the database changed while in use: start this build again")]
-    SchemaChanged,
+    #[error(
+        "the database has schema version {found} now and this build writes version {known} only: another build changed it while in use; start the build that did"
+    )]
+    SchemaChanged {
+        /// The version found, as it is written in the file.
+        found: i64,
+        /// The one that this build writes.
+        known: u64,
+    },
     /// Too many commits, or too many reads, wait already.
     #[error("too many calls are waiting")]
     QueueFull,
@@ -175,6 +182,16 @@ pub(crate) enum Failure {
     Unknown(Trouble),
     /// The file is damaged; COMMIT was not sent.
     Corrupt(String),
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotApplied(trouble) => write!(f, "{trouble}"),
+            Self::Unknown(trouble) => write!(f, "{trouble}, and the outcome is unknown"),
+            Self::Corrupt(what) => write!(f, "{what}"),
+        }
+    }
 }
 
 impl Failure {

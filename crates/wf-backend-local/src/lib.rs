@@ -18,6 +18,7 @@ mod connection;
 mod copy;
 mod failpoint;
 mod fault;
+mod kept;
 mod open;
 mod place;
 mod queries;
@@ -39,3 +40,8 @@ pub use fault::{Cause, Trouble};
 pub use open::{MigrateReport, Opened, migrate};
 pub use restore::{FENCES_RAISED_BY, RestoreError, RestoreReport, restamp, restore};
 pub use store::LocalStore;
+
+/// The code of the README, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

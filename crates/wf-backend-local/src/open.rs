@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 use wf_core::ports::OpenError;
 
-use crate::backup;
-use crate::config::{LocalConfig, beside};
+use crate::config::LocalConfig;
 use crate::connection::{self, check_version, close};
 use crate::fault::open_error;
+use crate::kept::keep;
 use crate::place::{self, Footprint, InUse};
 use crate::schema::{self, APPLICATION_ID, MIGRATIONS, Marks, Migration};
 use crate::shared::Shared;
@@ -27,6 +27,8 @@ pub struct Opened {
     pub created: bool,
     /// The schema version before, when the file was migrated.
     pub migrated_from: Option<u64>,
+    /// The copy of the file as it was before it was migrated.
+    pub kept: Option<PathBuf>,
 }
 
 /// What a migration did.
@@ -59,7 +61,8 @@ pub(crate) async fn open(config: LocalConfig) -> Result<Opened, OpenError> {
         let config = place::absolute(&config)?;
         let (in_use, created, report) = prepare(&config, MIGRATIONS)?;
         let migrated_from = (report.from != report.to && !created).then_some(report.from);
-        Ok(Opened { store: start(config, in_use)?, created, migrated_from })
+        let kept = report.backup;
+        Ok(Opened { store: start(config, in_use)?, created, migrated_from, kept })
     })
     .await?;
     opened.store.first_look().await?;
@@ -190,27 +193,6 @@ fn upgrade(config: &LocalConfig, migrations: &[Migration]) -> Result<(), OpenErr
     close(conn);
     applied.map_err(failed)?;
     place::sync_directory(&config.path).map_err(|e| failed(e.into()))
-}
-
-/// A copy of the file beside it, before its schema changes.
-fn keep(config: &LocalConfig, version: u64) -> Result<PathBuf, OpenError> {
-    let mut number = 1;
-    loop {
-        let path = beside(&config.path, &format!(".schema-{version}.{number}.backup"));
-        match backup::copy(config, &path) {
-            Ok(_) => return Ok(path),
-            Err(backup::BackupError::Exists { .. }) if number < 1_000 => number += 1,
-            Err(error) => {
-                return Err(OpenError::Refused {
-                    message: format!(
-                        "the database was not migrated, because the copy before it could not be made ({}): free some \
-                         space",
-                        chain(&error)
-                    ),
-                });
-            }
-        }
-    }
 }
 
 /// An error with its causes, in one line.

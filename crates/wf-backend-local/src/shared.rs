@@ -1,6 +1,7 @@
 //! What the store's handle, its writer and its checkpointer share: configuration, the files, and how it is doing.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::config::LocalConfig;
@@ -49,12 +50,13 @@ impl Shared {
         match trouble {
             Trouble::Busy(_) => Some(250),
             Trouble::Full(_) | Trouble::Io(_) | Trouble::Other(_) => Some(1_000),
+            // By then the build that changed it may answer.
+            Trouble::SchemaChanged { .. } => Some(2_000),
             Trouble::QueueFull => Some(self.health.batch_ms().saturating_mul(2).clamp(20, 2_000)),
             Trouble::ReadOnly(_)
             | Trouble::Refused(_)
             | Trouble::Slow { .. }
             | Trouble::Replaced
-            | Trouble::SchemaChanged
             | Trouble::Closed
             | Trouble::WriterLost
             | Trouble::ReaderLost
@@ -68,6 +70,8 @@ impl Shared {
 #[derive(Debug)]
 pub(crate) struct Health {
     writable: AtomicBool,
+    /// Why the last write failed.
+    trouble: Mutex<String>,
     batches: AtomicU64,
     batch_ms: AtomicU64,
     wal_bytes: AtomicU64,
@@ -77,6 +81,7 @@ impl Default for Health {
     fn default() -> Self {
         Self {
             writable: AtomicBool::new(true),
+            trouble: Mutex::default(),
             batches: AtomicU64::new(0),
             batch_ms: AtomicU64::new(0),
             wal_bytes: AtomicU64::new(0),
@@ -88,6 +93,16 @@ impl Health {
     /// The last write succeeded.
     pub(crate) fn is_writable(&self) -> bool {
         self.writable.load(Ordering::Relaxed)
+    }
+
+    /// Why the last write that failed did.
+    pub(crate) fn trouble(&self) -> String {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn unwritable(&self, why: String) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = why;
+        self.writable.store(false, Ordering::Relaxed);
     }
 
     /// Batches committed so far.
@@ -117,7 +132,7 @@ impl Health {
     pub(crate) fn failed(&self, failure: &Failure, took: Duration) {
         self.took(took);
         if !matches!(failure, Failure::NotApplied(Trouble::Refused(_))) {
-            self.writable.store(false, Ordering::Relaxed);
+            self.unwritable(failure.to_string());
         }
         let kind = match failure {
             Failure::NotApplied(_) => "not_applied",
@@ -129,7 +144,7 @@ impl Health {
 
     /// The writer panicked.
     pub(crate) fn writer_panicked(&self) {
-        self.writable.store(false, Ordering::Relaxed);
+        self.unwritable(Trouble::WriterLost.to_string());
         metrics::counter!("checkpoint_writer_panics").increment(1);
     }
 

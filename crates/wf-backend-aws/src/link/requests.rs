@@ -225,6 +225,7 @@ impl Link {
         update: &Expression,
         condition: &Expression,
     ) -> Result<Changed, Fail> {
+        self.allowed().await?;
         let mut values = to_sdk(&update.values);
         values.extend(to_sdk(&condition.values));
         let request = self
@@ -259,6 +260,7 @@ impl Link {
 
     /// Deletes one item under a condition.
     pub(crate) async fn delete(&self, key: &Key, condition: &Expression) -> Result<Changed, Fail> {
+        self.allowed().await?;
         let values = to_sdk(&condition.values);
         let request = self
             .client

@@ -55,6 +55,7 @@ impl Link {
         if actions.iter().map(Action::size).sum::<usize>() > BYTES_MAX {
             return Err(Unsent::surely(Trouble::TooMuch("bytes")));
         }
+        self.allowed().await.map_err(Unsent::surely)?;
         let call = getrandom::u64().map_err(|error| {
             Unsent::surely(Trouble::Refused(Cause::said(format!("no randomness: {error}"))))
         })?;

@@ -6,7 +6,7 @@ use wf_core::ports::{OpenError, StorageBackendPort as _};
 use super::{config, is_there, open, start};
 use crate::connection::{self, int};
 use crate::open::prepare;
-use crate::schema::{MIGRATIONS, Migration};
+use crate::schema::{self, MIGRATIONS, Migration};
 use crate::{LocalConfig, LocalStore};
 
 const NEXT: Migration =
@@ -47,8 +47,56 @@ async fn older_file_is_copied_then_migrated() {
     // This build now says that the file is too new for it, and how new.
     let error = LocalStore::open(config.clone()).await.unwrap_err();
     assert!(matches!(error, OpenError::NewerSchema { found: 3, known: 2 }), "{error:?}");
+    let said = error.to_string();
+    assert!(said.contains("newer build") && said.contains("docs/upgrading.md"), "{said}");
+    assert_eq!(version(&config), 3, "it stays as it is");
     let again = prepare(&config, &newer).unwrap();
     assert_eq!(again.2.backup, None, "nothing to do, nothing to copy");
+}
+
+/// Names of copies beside the database.
+fn copies(config: &LocalConfig) -> Vec<String> {
+    let entries = std::fs::read_dir(config.path.parent().unwrap()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut copies: Vec<String> = names.filter(|name| name.contains(".schema-")).collect();
+    copies.sort_unstable();
+    copies
+}
+
+#[tokio::test]
+async fn copies_are_named_by_version_and_time_and_few_are_kept() {
+    let dir = TempDir::new().unwrap();
+    let config = with_one_workflow(&dir).await;
+    let folder = config.path.parent().unwrap();
+    // A copy of another version, what a killed migration leaves behind, and what somebody else put there.
+    let others = ["store.db.schema-1.20200101T000000.000Z.backup", "store.db.schema-2.mine"];
+    let left = "store.db.schema-2.20200101T000000.000Z.backup.ab.partial";
+    for name in others.iter().chain([&left]) {
+        std::fs::write(folder.join(name), "x").unwrap();
+    }
+    let newest = schema::known();
+    let ours = |names: &[String]| -> Vec<String> {
+        let prefix = format!("store.db.schema-{newest}.2");
+        names.iter().filter(|name| name.starts_with(&prefix)).cloned().collect()
+    };
+    let broken = [MIGRATIONS, &[BROKEN]].concat();
+    prepare(&config, &broken).unwrap_err();
+    let first = ours(&copies(&config));
+    assert_eq!(first.len(), 1, "{first:?}");
+    for _ in 0..4 {
+        prepare(&config, &broken).unwrap_err();
+    }
+    let last = copies(&config);
+    let kept = ours(&last);
+    assert_eq!(kept.len(), 3, "{last:?}");
+    assert!(!kept.contains(&first[0]), "the oldest go: {last:?}");
+    assert!(others.iter().all(|name| last.contains(&(*name).to_owned())), "not ours: {last:?}");
+    assert!(!last.contains(&left.to_owned()), "{last:?}");
+    for name in kept {
+        let copy = LocalStore::open_existing(LocalConfig::new(folder.join(name))).await.unwrap();
+        assert!(is_there(&copy, &start(1).build()).await);
+        copy.close().await;
+    }
 }
 
 /// A store of the first schema learns to remember people, and forgets nothing.

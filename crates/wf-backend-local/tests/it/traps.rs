@@ -126,8 +126,16 @@ async fn newer_schema_under_an_open_store_is_noticed() {
     let error = store.commit(start(1).build()).await.unwrap_err();
     assert!(matches!(error, CommitError::Unavailable { .. }), "{error:?}");
     let source = std::error::Error::source(&error).unwrap().to_string();
-    assert!(source.contains("schema"), "{source}");
+    assert!(source.contains("version 1000 now") && source.contains("writes version"), "{source}");
+    let CommitError::Unavailable { after_ms, .. } = error else { unreachable!("{error:?}") };
+    assert_eq!(after_ms, Some(2_000), "another server may answer by then");
+    let refusal = store.refusal().expect("why it takes no commits");
+    assert!(refusal.contains("schema version 1000"), "{refusal}");
     assert!(!is_there(&store, &start(1).build()).await);
+    // Put back, it goes on.
+    meddle(&store.config().path, "PRAGMA user_version = 2").unwrap();
+    store.commit(start(1).build()).await.unwrap();
+    assert_eq!(store.refusal(), None);
 }
 
 #[tokio::test]
@@ -153,11 +161,8 @@ async fn events_cannot_be_changed_or_deleted() {
 async fn sensitive_values_can_be_erased_beside_their_events() {
     let dir = TempDir::new().unwrap();
     let store = open(&dir).await;
-    let secret = wf_core::state_machine::SensitiveValue {
-        name: "value".to_owned(),
-        salt: "0".repeat(32),
-        value: serde_json::json!("4711"),
-    };
+    let value = serde_json::json!("4711");
+    let secret = wf_core::state_machine::SensitiveValue::new("value", "0".repeat(32), value);
     let note =
         wf_core::state_machine::EventBody::ProblemNoted { step_id: None, summary: "x".to_owned() };
     let commit = start(1).event_with(note, vec![secret]).build();

@@ -1,12 +1,12 @@
 //! `wf-cli migrate`, `backup`, `restore` and `restored`: the life of the database file. A DynamoDB table has another life;
-//! asked about one, each says what to do instead.
+//! asked about one, each but `restored` says what to do instead.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
 
-use crate::compose::local;
+use crate::compose::{aws, local};
 use crate::config::backend::BackendConfig;
 use crate::config::{Config, ConfigArgs};
 use crate::exit::Failure;
@@ -48,8 +48,9 @@ pub(crate) struct RestoreArgs {
 /// Mark a database that was recovered by other means as restored
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Run it once after a point-in-time recovery of the disk or the file, before a server starts:
-it does to the recovered database what `restore` does to a backup."
+    after_help = "Run it once after a point-in-time recovery of the disk, the file or the DynamoDB table, before a server
+starts: it does to what was recovered what `restore` does to a backup. Interrupted on a table, it is
+run again; until then no server opens the table."
 )]
 pub(crate) struct RestoredArgs {}
 
@@ -149,15 +150,27 @@ pub(crate) async fn restore(
 /// Runs `restored`.
 pub(crate) async fn restored(config: &ConfigArgs, output: Output) -> Result<(), Failure> {
     let config = config.load()?;
-    let path = absolute(file(&config, "restored", NO_STAMP)?)?;
-    let store_id = local::restamp(&path).await?;
+    let (place, store_id) = match &config.backend {
+        BackendConfig::Local { path } => {
+            let path = absolute(path)?;
+            let store_id = local::restamp(&path).await?;
+            (path.display().to_string(), store_id)
+        }
+        BackendConfig::Aws(table) => {
+            let bar = output.progress("waiting until no server writes");
+            let done = aws::restamp(table, &mut |items| {
+                bar.set_message(format!("raising fences ({items} items)"));
+            })
+            .await;
+            bar.finish_and_clear();
+            (table.to_string(), done?)
+        }
+    };
     if output.is_json() {
-        return output.document(&json!({
-            "database": path.to_string_lossy(),
-            "store_id": store_id,
-        }));
+        return output.document(&json!({ "database": place, "store_id": store_id }));
     }
-    output.line(&format!("{} has a new store id and new fences", path.display()))
+    output.line(&format!("{place} has a new store id and new fences"))?;
+    output.line("Check it with `wf-cli workflow verify`, then start the server.")
 }
 
 const NO_MIGRATION: &str =
@@ -165,9 +178,7 @@ const NO_MIGRATION: &str =
 const NO_BACKUP: &str = "switch point-in-time recovery of the table on (the template of docs/dynamodb.md does), or make an \
      on-demand backup: `aws dynamodb create-backup`";
 const NO_RESTORE: &str = "let DynamoDB restore the backup into a new table (`aws dynamodb restore-table-to-point-in-time`), \
-     and name that table in backend.aws.table";
-const NO_STAMP: &str = "this build cannot give a table a new store id and new fences; docs/operating.md says what that means \
-     for a table that was restored";
+     name that table in backend.aws.table, and run `wf-cli restored` once before a server starts";
 
 /// The database file, for a command that works on one.
 fn file<'c>(config: &'c Config, command: &str, instead: &str) -> Result<&'c Path, Failure> {

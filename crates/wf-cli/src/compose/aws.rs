@@ -18,7 +18,7 @@ use wf_core::ports::{
 
 use crate::ambient::SystemClock;
 use crate::config::backend::AwsTable;
-use crate::exit::Failure;
+use crate::exit::{Failure, chain};
 
 /// A store that is open.
 #[derive(Debug, Clone)]
@@ -33,6 +33,11 @@ impl TableStore {
     /// Items that belong to nothing, and copies that differ from what they copy.
     pub(super) async fn strays(&self) -> Result<Vec<String>, ReadError> {
         self.0.strays().await
+    }
+
+    /// Why this process may not write to the table, if it may not.
+    pub(super) async fn refusal(&self) -> Option<String> {
+        self.0.may_write().await.err().map(|error| chain(&error))
     }
 
     /// Tells the metrics registry what was sent and consumed so far.
@@ -149,6 +154,18 @@ fn cannot_open(error: OpenError) -> Failure {
         error,
         "restore the table from before the damage: docs/operating.md says how",
     )
+}
+
+/// Gives a recovered table a new store id and new fences; the new id. `progress` is told how many items were looked at.
+///
+/// # Errors
+/// As the store says.
+pub(crate) async fn restamp(
+    table: &AwsTable,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<String, Failure> {
+    let done = wf_backend_aws::restamp(settings(table), progress).await.map_err(cannot_open)?;
+    Ok(done.store_id)
 }
 
 /// What making a table did.

@@ -21,6 +21,7 @@ pub(super) async fn open(path: &Path) -> Result<Found, Failure> {
         backend: super::Backend::Local(opened.store),
         created: opened.created,
         migrated_from: opened.migrated_from,
+        kept: opened.kept,
     })
 }
 

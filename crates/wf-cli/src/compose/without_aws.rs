@@ -28,6 +28,11 @@ impl TableStore {
         match self.0 {}
     }
 
+    /// Why this process may not write to the table.
+    pub(super) async fn refusal(&self) -> Option<String> {
+        match self.0 {}
+    }
+
     /// Tells the metrics registry what was sent and consumed so far.
     pub(super) fn tell_usage(&self) {
         match self.0 {}
@@ -92,6 +97,17 @@ pub(super) async fn open(table: &AwsTable) -> Result<(TableStore, bool), Failure
 /// # Errors
 /// Always.
 pub(super) async fn open_existing(table: &AwsTable) -> Result<TableStore, Failure> {
+    Err(lacking(table))
+}
+
+/// Refuses.
+///
+/// # Errors
+/// Always.
+pub(crate) async fn restamp(
+    table: &AwsTable,
+    _progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<String, Failure> {
     Err(lacking(table))
 }
 

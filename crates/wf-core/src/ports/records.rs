@@ -1,7 +1,7 @@
 //! What the storage port carries: queries, snapshots, commits, pages, and its errors.
 
 use thiserror::Error;
-use wf_idempotency::{IdempotencyKey, LedgerEntry};
+use wf_idempotency::{Fingerprint, IdempotencyKey, LedgerEntry};
 
 use crate::locks::{LockChange, LockRow};
 use crate::models::{Actor, AssetId, Digest, Person, Phase, TenantId, Workflow, WorkflowId};
@@ -56,6 +56,9 @@ pub struct LoadQuery {
     pub workflow: Option<WorkflowId>,
     /// The ledger row to judge.
     pub ledger: Option<LedgerKey>,
+    /// Fingerprint of the call. When the ledger row has it, the row is most likely the answer: everything else may be left
+    /// out then. Who needs it after all asks again without this.
+    pub answered_as: Option<Fingerprint>,
     /// Lock rows to read besides those of the workflow's own assets.
     pub assets: Vec<AssetId>,
     /// Count the open workflows that this actor owns.
@@ -176,7 +179,7 @@ pub enum ReadError {
 pub enum OpenError {
     /// The schema is newer than this build knows.
     #[error(
-        "the store has schema version {found}, this build knows up to {known}: use a newer build"
+        "the store has schema version {found}, this build knows up to {known}, and changed nothing: use a newer build, or go back to a copy from before (docs/upgrading.md)"
     )]
     NewerSchema {
         /// The version found.

@@ -90,6 +90,7 @@ fn silent(table: &AwsTable, trouble: &Trouble) -> Check {
              the container or machine"
         }
         Trouble::Throttled(_) | Trouble::Contended(_) => "try again later",
+        Trouble::Newer { .. } | Trouble::Replaced => "start the newest build again",
         Trouble::Silent(_)
         | Trouble::Refused(_)
         | Trouble::Malformed(_)

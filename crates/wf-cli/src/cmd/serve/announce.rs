@@ -82,6 +82,7 @@ impl Told<'_> {
             "database": place,
             "created": found.created,
             "migrated_from": found.migrated_from,
+            "backup": found.kept.as_ref().map(|path| path.display().to_string()),
             "procedures": procedures,
         });
         if self.stdio
@@ -108,11 +109,11 @@ impl Told<'_> {
         let name = format!("Checkpoint {}", env!("CARGO_PKG_VERSION"));
         // Nobody looks at the standard error of a client's child in colours.
         let name = if self.stdio { name } else { output.paint(Tone::Strong, &name) };
-        let mut lines = vec![
-            name,
-            format!("  database    {}{state}", place(self.config).1),
-            format!("  procedures  {} ({})", loaded.names(), loaded.origin),
-        ];
+        let mut lines = vec![name, format!("  database    {}{state}", place(self.config).1)];
+        if let Some(kept) = &found.kept {
+            lines.push(format!("  kept        {} (as it was before)", kept.display()));
+        }
+        lines.push(format!("  procedures  {} ({})", loaded.names(), loaded.origin));
         if let Some(admin) = self.server.and_then(Server::admin_addr) {
             lines.push(format!("  operators   http://{admin}/readyz and /metrics"));
         }

@@ -27,17 +27,22 @@ impl Process {
     }
 }
 
+impl Process {
+    async fn look(&self) -> Result<(), String> {
+        if let Some(why) = self.backend.refusal().await {
+            return Err(format!("the store takes no commits: {why}"));
+        }
+        let one = ListQuery { limit: 1, ..ListQuery::default() };
+        let listed = self.backend.store().list(&one).await;
+        listed.map(drop).map_err(|error| error.to_string())
+    }
+}
+
 #[async_trait]
 impl Probes for Process {
     async fn ready(&self) -> Result<(), String> {
-        if !self.backend.is_healthy() {
-            return Err("the store takes no commits".to_owned());
-        }
-        let store = self.backend.store();
-        let one = ListQuery { limit: 1, ..ListQuery::default() };
-        match timeout(PATIENCE, store.list(&one)).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(error.to_string()),
+        match timeout(PATIENCE, self.look()).await {
+            Ok(looked) => looked,
             Err(_) => Err("the store did not answer in time".to_owned()),
         }
     }
