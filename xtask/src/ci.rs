@@ -13,7 +13,7 @@ use clap::Args;
 use crate::fault::Fault;
 
 use stages::STAGES;
-pub(crate) use stages::{binary, binary_of, build, library, target};
+pub(crate) use stages::{binary, binary_of, build, library, same, target};
 
 /// What to run.
 #[derive(Debug, Args)]

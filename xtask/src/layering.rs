@@ -19,7 +19,8 @@ use crate::report::{Report, Violation};
 use crate::tree::Tree;
 use crate::{Check, Workspace};
 
-use table::{Member, TABLE, Vendors};
+pub(crate) use table::{CLOUD, IMPURE, STORES, Vendors, WEB};
+use table::{Member, TABLE};
 
 /// The allow-list over the closure of the pure crates; cargo-deny reads the same file.
 pub(crate) const ALLOW_LIST: &str = "deny-core.toml";
@@ -239,7 +240,7 @@ pub(crate) fn manifest(package: &Package) -> String {
 }
 
 /// The first pattern that `name` matches. `x*` matches every name that starts with `x`.
-fn first_match(groups: &[Vendors], name: &str) -> Option<&'static str> {
+pub(crate) fn first_match(groups: &[Vendors], name: &str) -> Option<&'static str> {
     // Cryptography, not the AWS API: TLS and JWT libraries use it.
     if name.starts_with("aws-lc-") {
         return None;

@@ -3,7 +3,7 @@
 //! Imports no workspace crate on purpose: it must work when the product does not compile.
 //! Reading order: [`tree`], [`rust`] and [`metadata`] are the inputs; [`layering`], [`tidy`] and [`deny`] the
 //! checks over them; [`selftest`] the faults that prove each check can fail; [`torture`] runs the benches that try to break the product;
-//! [`dist`] packs a release; [`aws`] starts the emulator that the tests of the AWS backend need;
+//! [`dist`] packs a release, [`package`] the crates, [`semver`] compares them with the last release; [`aws`] starts the emulator that the tests of the AWS backend need;
 //! [`ci`] the order of everything.
 #![expect(
     clippy::print_stdout,
@@ -19,11 +19,14 @@ mod dist;
 mod fault;
 mod layering;
 mod metadata;
+mod package;
 mod process;
 mod report;
 mod rust;
 mod selftest;
+mod semver;
 mod tidy;
+mod tools;
 mod torture;
 mod tree;
 
@@ -69,6 +72,10 @@ enum Task {
     Bench(bench::Options),
     /// The release archive with manual pages, completions and a checksum, into target/dist
     Dist(dist::Options),
+    /// The crates as the registry would get them, and programs that are built from the packages
+    Package(package::Options),
+    /// What changed in the public interfaces of the libraries since the last release, with cargo-semver-checks
+    Semver(semver::Options),
     /// Tests of the AWS backend against an emulator of DynamoDB, which is installed and started for them
     Aws(aws::Options),
     /// Everything that CI runs, in order, stopping at the first failure
@@ -103,6 +110,8 @@ fn run(task: Task) -> Result<bool, Fault> {
         Task::Torture(options) => torture::task(&root, &options),
         Task::Bench(options) => bench::task(&root, &options),
         Task::Dist(options) => dist::task(&root, &options),
+        Task::Package(options) => package::task(&root, &options),
+        Task::Semver(options) => semver::task(&root, &options),
         Task::Aws(options) => aws::task(&root, &options),
         Task::Ci(options) => ci::task(&root, &options),
     }

@@ -12,6 +12,7 @@ mod features;
 pub(crate) mod manifests;
 pub(crate) mod neutral;
 mod ports;
+pub(crate) mod publishing;
 mod shape;
 mod sizes;
 mod sqlite;
@@ -24,7 +25,7 @@ use crate::report::Report;
 use crate::{Check, Workspace};
 
 /// Every check, cheap and general ones first.
-pub(crate) const CHECKS: [Check; 23] = [
+pub(crate) const CHECKS: [Check; 24] = [
     Check {
         name: "sources-lex",
         rule: "every Rust file can be read as tokens",
@@ -86,6 +87,12 @@ pub(crate) const CHECKS: [Check; 23] = [
         rule: "every member inherits the workspace lints (one, which needs unsafe, repeats them) and has a description and \
                a README",
         run: manifests::members,
+    },
+    Check {
+        name: "publishable",
+        rule: "a crate that is published has what a package needs and an example that is tested; any other member says \
+               `publish = false`",
+        run: publishing::publishable,
     },
     Check {
         name: "pure-clippy",

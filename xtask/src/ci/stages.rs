@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::fault::Fault;
 use crate::process::{Run, available};
 use crate::tree::Tree;
-use crate::{aws, bench, deny, layering, selftest, tidy, torture};
+use crate::{aws, bench, deny, layering, package, selftest, tidy, torture};
 
 use super::Stage;
 
@@ -63,6 +63,12 @@ pub(super) const STAGES: &[Stage] = &[
         what: "examples print what their golden files say",
         slow: false,
         run: examples,
+    },
+    Stage {
+        name: "package",
+        what: "each crate packs alone, and programs outside of the workspace are built from the packages",
+        slow: false,
+        run: packages,
     },
     Stage {
         name: "generated",
@@ -204,7 +210,7 @@ fn generated(root: &Path) -> Result<bool, Fault> {
 }
 
 /// Compares a committed file with what a program printed, and says where they part.
-fn same(tree: &Tree, path: &str, printed: &str, command: &str) -> bool {
+pub(crate) fn same(tree: &Tree, path: &str, printed: &str, command: &str) -> bool {
     let committed = tree.text(path);
     if committed == Some(printed) {
         println!("{path} is up to date");
@@ -222,6 +228,10 @@ fn same(tree: &Tree, path: &str, printed: &str, command: &str) -> bool {
         }
     }
     false
+}
+
+fn packages(root: &Path) -> Result<bool, Fault> {
+    package::task(root, &package::Options::default())
 }
 
 fn tour(root: &Path) -> Result<bool, Fault> {

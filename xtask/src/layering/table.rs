@@ -6,7 +6,7 @@
 use crate::metadata::Kind;
 
 /// A group of vendor crates; `x*` stands for every name that starts with `x`.
-pub(super) type Vendors = &'static [&'static str];
+pub(crate) type Vendors = &'static [&'static str];
 
 /// What one workspace member may import.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Member {
 }
 
 /// Runtimes, transports, databases and clouds: whatever makes a crate more than a function of its input.
-const IMPURE: Vendors = &[
+pub(crate) const IMPURE: Vendors = &[
     "tokio*",
     "async-std",
     "smol",
@@ -66,13 +66,14 @@ const IMPURE: Vendors = &[
 ];
 
 /// Databases.
-const STORES: Vendors = &["sqlx*", "rusqlite", "libsqlite3-sys"];
+pub(crate) const STORES: Vendors = &["sqlx*", "rusqlite", "libsqlite3-sys"];
 
 /// The AWS API. Cryptography named `aws-lc-*` is not meant, see `first_match`.
-pub(super) const CLOUD: Vendors = &["aws-*"];
+pub(crate) const CLOUD: Vendors = &["aws-*"];
 
 /// HTTP servers and clients, the MCP wire, tokens.
-const WEB: Vendors = &["hyper*", "http-body*", "h2", "axum*", "rmcp*", "reqwest", "jsonwebtoken"];
+pub(crate) const WEB: Vendors =
+    &["hyper*", "http-body*", "h2", "axum*", "rmcp*", "reqwest", "jsonwebtoken"];
 
 /// Small crates of the web that other vendors share, so that only naming them oneself is forbidden.
 const WEB_TYPES: Vendors = &["http", "tower*"];

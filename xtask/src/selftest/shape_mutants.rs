@@ -11,6 +11,7 @@ pub(super) fn mutants(workspace: &Workspace) -> Vec<Mutant> {
     all.extend(decision_mutants());
     all.extend(crate_mutants());
     all.extend(member_mutants());
+    all.extend(publishing_mutants());
     all.extend(document_mutants());
     all.extend(word_mutants(workspace));
     all
@@ -210,6 +211,53 @@ fn member_mutants() -> Vec<Mutant> {
         }
     }
     all
+}
+
+fn publishing_mutants() -> Vec<Mutant> {
+    const CHECK: &str = "publishable";
+    const LOCAL: &str = "crates/wf-backend-local/Cargo.toml";
+    const README: &str = "crates/wf-backend-local/README.md";
+    vec![
+        edited(
+            CHECK,
+            "an example that would be published",
+            "examples/rmcp_client/Cargo.toml",
+            "publish = false",
+            "",
+        ),
+        edited(
+            CHECK,
+            "a version of its own",
+            LOCAL,
+            "version.workspace = true",
+            "version = \"9.9.9\"",
+        ),
+        edited(
+            CHECK,
+            "a category that the registry does not know",
+            LOCAL,
+            "\"database\"",
+            "\"databases\"",
+        ),
+        edited(CHECK, "a package without its licence", LOCAL, ", \"/LICENSE\"", ""),
+        edited(
+            CHECK,
+            "a path without a version",
+            "Cargo.toml",
+            "\"crates/wf-core\", version",
+            "\"crates/wf-core\", rename",
+        ),
+        edited(
+            CHECK,
+            "a dependency on a crate that is not published",
+            LOCAL,
+            "\nwf-core = { workspace = true }",
+            "\nwf-proof = { workspace = true }",
+        ),
+        edited(CHECK, "an example that no test compiles", README, "```rust", "```rust,ignore"),
+        edited(CHECK, "a feature that nobody reads about", README, "`failpoints`", "`elsewhere`"),
+        removed(CHECK, "a crate without its licence", "crates/wf-core/LICENSE"),
+    ]
 }
 
 fn document_mutants() -> Vec<Mutant> {

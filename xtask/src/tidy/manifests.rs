@@ -185,7 +185,7 @@ pub(crate) fn banned_paths(text: &str) -> Vec<String> {
 }
 
 /// `crates/x/Cargo.toml`, `examples/x/Cargo.toml`, `xtask/Cargo.toml`.
-fn is_member_manifest(path: &str) -> bool {
+pub(super) fn is_member_manifest(path: &str) -> bool {
     let parts: Vec<_> = path.split('/').collect();
     matches!(parts.as_slice(), ["crates" | "examples", _, "Cargo.toml"] | ["xtask", "Cargo.toml"])
 }
