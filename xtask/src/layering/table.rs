@@ -131,6 +131,14 @@ pub(super) const TABLE: &[Member] = &[
         never_direct: &[STORES, CLOUD],
         never_reached: &[STORES, CLOUD],
     },
+    // Pages over the engine: it opens no socket, and `wf-mcp-http` does not know it.
+    Member {
+        name: "wf-console",
+        normal: &["wf-core", "wf-idempotency"],
+        dev: &["wf-testkit", "wf-procedure"],
+        never_direct: &[STORES, CLOUD, WEB, &["tower*"]],
+        never_reached: &[STORES, CLOUD, WEB],
+    },
     Member {
         name: "wf-notify-webhook",
         normal: &["wf-core"],
@@ -155,6 +163,7 @@ pub(super) const TABLE: &[Member] = &[
             "wf-backend-local",
             "wf-backend-aws",
             "wf-mcp-http",
+            "wf-console",
             "wf-notify-webhook",
         ],
         dev: &["wf-testkit"],

@@ -9,7 +9,7 @@ use super::cloud::optional_in_the_binary;
 use super::failpoints::off_by_default;
 use super::{ALLOW_LIST, core_closure, edges, first_match, vendor_closure, vendor_imports};
 
-const MEMBERS: [&str; 13] = [
+const MEMBERS: [&str; 14] = [
     "wf-idempotency",
     "wf-core",
     "wf-testkit",
@@ -17,6 +17,7 @@ const MEMBERS: [&str; 13] = [
     "wf-backend-local",
     "wf-backend-aws",
     "wf-mcp-http",
+    "wf-console",
     "wf-notify-webhook",
     "wf-tool-ledger",
     "wf-cli",
