@@ -3,6 +3,7 @@
 pub mod ambient;
 pub mod copy;
 pub mod leases;
+pub mod life;
 pub mod notification;
 pub mod orchestrator;
 pub mod records;
@@ -15,6 +16,7 @@ pub use leases::{
     Finished, LeaseToken, NextDeadline, OutboxPage, OutboxPurge, OutboxQuery, OutboxRow,
     OutboxState, OutboxStatus, Settled, Settlement, latest_live_expiry,
 };
+pub use life::Erasure;
 pub use notification::{DeliveryError, Message, NotificationPort};
 pub use orchestrator::OrchestratorPort;
 pub use records::{

@@ -9,13 +9,14 @@
 //!                       └─────────────────────────▶ BLOCKED ──────────────┘
 //! ```
 //!
-//! Reading order: [`command`] (what callers ask), [`event`] (what happened), [`decision`] (what a command leads to),
+//! Reading order: [`command`] (what callers ask), [`event`] (what happened), [`beside`] (values that can be erased), [`decision`] (what a command leads to),
 //! [`decide`](decide::decide) with one file per command, [`evolve`](evolve::evolve), [`chain`] (events linked by hash),
 //! [`notices`] (messages of a commit), [`deadlines`] (what is due later), [`room`](room::room) (bounds of a state), [`token`] (confirm tokens),
 //! [`ack_token`] (links in escalations), [`request_state`] (questions asked back), [`signature`](signature::signature) (what is signed), `walk` (a history looked
 //! through).
 
 pub mod ack_token;
+pub mod beside;
 pub mod chain;
 pub mod command;
 pub mod deadlines;
@@ -30,9 +31,10 @@ pub mod signature;
 pub mod token;
 pub(crate) mod walk;
 
+pub use beside::{Erased, SensitiveValue};
 pub use command::{Command, CommandKind, Facts, LockFact, Secret, Transfer};
 pub use decide::decide;
 pub use decision::{Confirmation, Decision, Draft, Outcome, Rejection, Unrecorded, Verdict};
-pub use event::{Event, EventBody, Recording, SensitiveValue, Signature};
+pub use event::{EVENT_VERSION, Event, EventBody, Recording, Signature};
 pub use evolve::evolve;
 pub use room::room;

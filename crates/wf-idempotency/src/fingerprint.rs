@@ -44,6 +44,8 @@ pub struct FingerprintError;
 /// What separates these hashes from every other use of SHA-256 over the same bytes. Names
 /// [`Fingerprint::VERSION`]: the two change together.
 const DOMAIN: &[u8] = b"checkpoint/fingerprint/v1";
+/// The same for a fingerprint under a salt.
+const BLINDED: &[u8] = b"checkpoint/blinded/v1";
 
 impl Fingerprint {
     /// The version that [`Fingerprint::of`] makes. It changes when the recipe does.
@@ -84,6 +86,34 @@ impl Fingerprint {
         hasher.update([0]);
         hasher.update(write(&kept, plain)?);
         Ok(Self { version: Self::VERSION, hash: hasher.finalize().into() })
+    }
+
+    /// This fingerprint under a random `salt`: who has it and not the salt learns nothing of the arguments by trying, however
+    /// few values they may have. For a call with a value that must be erasable: keep the salt beside, and drop it with the
+    /// value.
+    ///
+    /// SHA-256 over the text `checkpoint/blinded/v1`, a NUL, `salt`, a NUL, and the text of this fingerprint.
+    ///
+    /// ```
+    /// use wf_idempotency::Fingerprint;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let plain = Fingerprint::of("record", &serde_json::Map::new(), &[])?;
+    /// assert_eq!(plain.blinded("5a17"), plain.blinded("5a17"));
+    /// assert_ne!(plain.blinded("5a17"), plain.blinded("0b5c"));
+    /// assert_ne!(plain.blinded("5a17"), plain);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn blinded(&self, salt: &str) -> Self {
+        let mut hasher = Sha256::new();
+        hasher.update(BLINDED);
+        hasher.update([0]);
+        hasher.update(salt.as_bytes());
+        hasher.update([0]);
+        hasher.update(self.to_string());
+        Self { version: self.version, hash: hasher.finalize().into() }
     }
 
     /// The version of the recipe it was made with.

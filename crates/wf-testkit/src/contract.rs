@@ -45,6 +45,7 @@ mod s11;
 mod s12;
 mod s13;
 mod s14;
+mod s15;
 mod sweep;
 
 pub use fixture::ContractFixture;
@@ -130,6 +131,7 @@ clauses! {
         s06_commit_is_read_by_every_handle
         s06_load_of_nothing_is_empty
         s06_load_brings_the_lock_rows
+        s06_load_stops_at_its_own_answer_only
         s06_open_of_follows_ownership
         s06_open_count_follows_ownership
         s06_offered_to_follows_offers
@@ -202,6 +204,10 @@ clauses! {
 
     s14:
         s14_newer_schema_is_refused;
+
+    s15:
+        s15_erasure_replaces_what_stands_beside
+        s15_erasure_of_something_else_is_refused;
 
     port:
         port_identity_is_stable

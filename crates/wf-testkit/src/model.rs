@@ -24,8 +24,9 @@ use wf_core::models::{Actor, Digest, Person, TenantId, Timestamp, Workflow, Work
 use wf_core::policy::Definition;
 use wf_core::ports::{
     Backlog, Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
-    ListQuery, LoadQuery, NextDeadline, OpenError, OutboxPage, OutboxPurge, OutboxQuery, Page,
-    ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
+    Erasure, ListQuery, LoadQuery, NextDeadline, OpenError, OutboxPage, OutboxPurge, OutboxQuery,
+    Page, ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity,
+    Swept,
 };
 use wf_core::state_machine::Event;
 
@@ -196,6 +197,10 @@ impl StorageBackendPort for ModelStore {
 
     async fn settle_deadline(&self, claimed: &ClaimedDeadline) -> Result<(), SettleError> {
         self.lock().settle_deadline(claimed)
+    }
+
+    async fn erase(&self, erasure: &Erasure) -> Result<bool, SettleError> {
+        Ok(self.lock().erase(erasure))
     }
 
     async fn sweep(

@@ -5,6 +5,7 @@
 
 mod commit;
 mod fixture;
+mod life;
 mod mutation;
 mod outbox;
 mod reads;

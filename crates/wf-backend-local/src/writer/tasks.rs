@@ -2,6 +2,7 @@
 
 pub(crate) mod deadlines;
 pub(crate) mod definitions;
+pub(crate) mod erase;
 pub(crate) mod outbox;
 pub(crate) mod sweep;
 
@@ -30,6 +31,8 @@ pub(crate) const HOT: &[(&str, &str)] = &[
     ("version", definitions::VERSION),
     ("put definition", definitions::PUT),
     ("put version", definitions::PUT_VERSION),
+    ("what stands beside", erase::BESIDE),
+    ("erase", erase::REPLACE),
     ("set expiry", sweep::SET_EXPIRY),
     ("swept workflows", sweep::SWEPT),
     ("expired", sweep::DELETE_EXPIRED),
@@ -49,6 +52,7 @@ pub(crate) fn run(conn: &Connection, task: &Task) -> Read<Done> {
         Task::ClaimDeadlines(claim) => Done::Deadlines(deadlines::claim(conn, claim)?),
         Task::SettleDeadline(claimed) => Done::Settled(deadlines::settle(conn, claimed)?),
         Task::PutDefinition(definition) => Done::Definition(definitions::put(conn, definition)?),
+        Task::Erase(erasure) => Done::Erased(erase::erase(conn, erasure)?),
         Task::Sweep { now, retention_ms, limit } => {
             Done::Swept(sweep::sweep(conn, *now, *retention_ms, *limit)?)
         }

@@ -1,20 +1,25 @@
-//! `wf-cli workflow`: reads workflows straight from the store, with or without a running server.
+//! `wf-cli workflow`: workflows straight from the store, with or without a running server.
 
+mod erase;
 mod events;
 mod evidence;
+mod export;
+mod readings;
+mod select;
+mod sink;
 mod verify;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use wf_core::models::{Locale, Phase, StepStatus, TenantId, Workflow, WorkflowId};
-use wf_core::ports::{ListQuery, LoadQuery, StorageBackendPort};
+use wf_core::ports::{ListQuery, StorageBackendPort};
 
 use crate::compose;
 use crate::config::ConfigArgs;
 use crate::exit::Failure;
 use crate::output::Output;
 
-/// List, show and verify workflows
+/// List, show, verify, export and erase workflows
 #[derive(Debug, Args)]
 pub(crate) struct WorkflowArgs {
     #[command(subcommand)]
@@ -35,6 +40,8 @@ Examples:
   wf-cli workflow evidence 01909a7c-5f0e-7d1b-8a51-3b8f6d1c2e4f > evidence.json
   wf-cli verify-evidence evidence.json")]
     Evidence(OneArgs),
+    Export(export::ExportArgs),
+    Erase(erase::EraseArgs),
     Verify(verify::VerifyArgs),
 }
 
@@ -103,6 +110,8 @@ pub(crate) async fn run(
             let workflow = find(args, store.as_ref()).await?;
             evidence::print(store.as_ref(), workflow, output).await
         }
+        WorkflowCommand::Export(args) => export::run(args, store.as_ref(), output).await,
+        WorkflowCommand::Erase(args) => erase::run(args, &backend, output).await,
         WorkflowCommand::Verify(args) => verify::run(args, &backend, output).await,
     };
     backend.close().await;
@@ -165,17 +174,7 @@ fn text_or_dash(value: Option<&impl ToString>) -> String {
 }
 
 async fn find(args: &OneArgs, store: &dyn StorageBackendPort) -> Result<Workflow, Failure> {
-    let query = LoadQuery {
-        tenant: args.tenant.clone(),
-        workflow: Some(args.id.clone()),
-        ledger: None,
-        assets: Vec::new(),
-        count_open_of: None,
-    };
-    store.load(&query).await?.workflow.ok_or_else(|| {
-        Failure::failed(format!("there is no workflow {} of tenant {}", args.id, args.tenant))
-            .help("`wf-cli workflow list` shows them; --tenant names another tenant")
-    })
+    select::named(&args.id, args.tenant.clone(), store).await
 }
 
 async fn show(

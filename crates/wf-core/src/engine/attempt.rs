@@ -57,8 +57,11 @@ fn answered(reply: Reply) -> Attempt {
 impl Attempting<'_> {
     pub(super) async fn once(&self) -> Result<Attempt, Refused> {
         let startable = self.startable();
-        let snapshot = self.load(startable.as_deref()).await?;
+        let mut snapshot = self.load(startable.as_deref(), true).await?;
         let now = self.engine.parts.clock.now();
+        if self.wants_more(&snapshot, now) {
+            snapshot = self.load(startable.as_deref(), false).await?;
+        }
         let replaces = match self.judged(&snapshot, now).await? {
             Ledger::Answer(reply) => return Ok(answered(reply)),
             Ledger::Free { replaces } => replaces,
@@ -107,7 +110,12 @@ impl Attempting<'_> {
         }
     }
 
-    async fn load(&self, startable: Option<&dyn DomainPolicyPort>) -> Result<Snapshot, Rejection> {
+    /// Reads what a decision needs; with `briefly` no more than the stored answer, if there is one.
+    async fn load(
+        &self,
+        startable: Option<&dyn DomainPolicyPort>,
+        briefly: bool,
+    ) -> Result<Snapshot, Rejection> {
         let starts = self.call.request.workflow_id().is_none();
         let takes = matches!(
             &self.call.request,
@@ -118,9 +126,18 @@ impl Attempting<'_> {
             workflow: (!starts).then(|| self.workflow_id.clone()),
             ledger: self.call.key.as_ref().map(|key| self.ledger_key(key.clone())),
             assets: startable.map_or_else(Vec::new, |policy| self.wanted(policy)),
+            answered_as: briefly.then_some(self.cause.fingerprint),
             count_open_of: (starts || takes).then(|| self.principal.actor.clone()),
         };
         self.engine.parts.store.load(&query).await.map_err(|error| unreadable(&error))
+    }
+
+    /// A row of the call's key and fingerprint, for which the rest was left out, answers nothing: its time is past.
+    fn wants_more(&self, snapshot: &Snapshot, now: Timestamp) -> bool {
+        snapshot.ledger.as_ref().is_some_and(|row| {
+            row.entry.fingerprint == self.cause.fingerprint
+                && !matches!(self.verdict(Some(row), now), Judged::Replay(_))
+        })
     }
 
     /// Assets that a start asks for. A start that is refused asks for none.
@@ -151,12 +168,16 @@ impl Attempting<'_> {
         }
     }
 
-    /// Judges the row of the call's key.
+    /// What the row of the call's key says of the call.
+    fn verdict<'r>(&self, row: Option<&'r LedgerRow>, now: Timestamp) -> Judged<'r> {
+        let entry = row.map(|row| &row.entry);
+        judge(entry, self.call.operation, &self.cause.fingerprint, now.as_ms())
+    }
+
+    /// Answers a repeated call, or leaves the key to this one.
     async fn judged(&self, snapshot: &Snapshot, now: Timestamp) -> Result<Ledger, Refused> {
         let row = snapshot.ledger.as_ref();
-        let verdict =
-            judge(row.map(|r| &r.entry), self.call.operation, &self.cause.fingerprint, now.as_ms());
-        match (verdict, row) {
+        match (self.verdict(row, now), row) {
             (Judged::Fresh, _) | (_, None) => Ok(Ledger::Free { replaces: None }),
             (Judged::Expired(_), Some(row)) => {
                 Ok(Ledger::Free { replaces: Some(Box::new(row.clone())) })
@@ -230,6 +251,7 @@ impl Attempting<'_> {
             workflow: None,
             ledger: Some(self.ledger_key(touch.cause.key.clone())),
             assets: Vec::new(),
+            answered_as: None,
             count_open_of: None,
         };
         let store = &self.engine.parts.store;

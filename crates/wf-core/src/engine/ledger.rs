@@ -7,12 +7,13 @@ use wf_idempotency::{Fingerprint, IdempotencyKey};
 
 use crate::errors::ErrorCode;
 use crate::models::{Actor, Cause, Timestamp, Touch, Workflow};
-use crate::ports::{LedgerKey, LedgerRow};
+use crate::ports::LedgerRow;
 use crate::state_machine::decide::targets;
 use crate::state_machine::{Outcome, Rejection};
 use crate::view::Fault;
 use crate::view::shape::{Frame, next_key};
 
+use super::blind::Salt;
 use super::call::{Call, Reply, Request};
 
 /// Left out of the fingerprint, so that a confirmed call and the retry of its unconfirmed form are one.
@@ -35,14 +36,15 @@ pub(super) fn cause(call: &Call, random: &str) -> Result<Cause, Rejection> {
     Ok(Cause { key, fingerprint: of(NOT_PAYLOAD)?, natural: of(NOT_NATURAL)? })
 }
 
-/// A digest of each argument, keyed by the store, so that a conflict can name the fields that differ.
-pub(super) fn fields(call: &Call, store_id: &str) -> BTreeMap<String, String> {
+/// A digest of each argument, keyed by the store, so that a conflict can name the fields that differ. Of a call with a
+/// sensitive value they are under its salt besides.
+pub(super) fn fields(call: &Call, store_id: &str, salt: Option<&str>) -> BTreeMap<String, String> {
+    let keyed = salt.map_or_else(|| store_id.to_owned(), |salt| format!("{store_id}\0{salt}"));
     let payload = call.arguments.iter().filter(|(name, _)| !NOT_PAYLOAD.contains(&name.as_str()));
     payload
         .map(|(name, value)| {
             let written = wf_idempotency::canonical_string(value).unwrap_or_default();
-            let hash =
-                wf_idempotency::sha256_hex(format!("{store_id}\0{name}\0{written}").as_bytes());
+            let hash = wf_idempotency::sha256_hex(format!("{keyed}\0{name}\0{written}").as_bytes());
             (name.clone(), hash.get(..8).unwrap_or_default().to_owned())
         })
         .collect()
@@ -63,15 +65,21 @@ pub(super) fn replayed(row: &LedgerRow) -> Result<Reply, Rejection> {
 pub(super) fn conflict(
     row: &LedgerRow,
     call: &Call,
+    salt: &Salt,
     workflow: Option<&Workflow>,
     frame: &Frame<'_>,
 ) -> Rejection {
     let mut differ: Vec<String> = Vec::new();
-    let now = fields(call, frame.store_id);
+    let now = fields(call, frame.store_id, salt.text());
     for name in row.fields.keys().chain(now.keys()) {
         if row.fields.get(name) != now.get(name) && !differ.contains(name) {
             differ.push(name.clone());
         }
+    }
+    let erased = *salt == Salt::Erased;
+    if erased {
+        // What they were compared with is gone.
+        differ.clear();
     }
     let at = Timestamp::from_ms(row.entry.created_at_ms);
     let mut rejection = Rejection::new(
@@ -81,20 +89,23 @@ pub(super) fn conflict(
     )
     .with("recorded", json!({"operation": row.entry.operation, "at": at}))
     .with("differs", differ);
+    if erased {
+        rejection = rejection.with("erased", true);
+    }
     if let Some(workflow) = workflow {
         rejection = rejection.with("next_idempotency_key", next_key(frame, workflow));
     }
     rejection
 }
 
-/// The ledger key of the event that a call without a key repeats: the newest event on its target, when the same actor
-/// caused it with the same payload.
+/// What a call without a key may repeat: the newest event on its target, when the same actor caused it with the same
+/// payload. Of a withheld value only its salt can tell that, so that the caller has to look ([`Salt::over`]).
 pub(super) fn repeated(
     call: &Call,
     cause: &Cause,
     actor: &Actor,
     workflow: &Workflow,
-) -> Option<LedgerKey> {
+) -> Option<Touch> {
     let same = |touch: &&Touch| &touch.actor == actor && touch.cause.natural == cause.natural;
     let touch = match &call.request {
         Request::Start { .. }
@@ -104,7 +115,11 @@ pub(super) fn repeated(
         | Request::ReleaseLock { .. } => None,
         Request::SubmitStep { step_id, .. }
         | Request::CorrectStep { step_id, .. }
-        | Request::SkipStep { step_id, .. } => targets::step(workflow, step_id).filter(same),
+        | Request::SkipStep { step_id, .. } => {
+            let withheld = workflow.reading(step_id).is_some_and(|reading| reading.withheld);
+            targets::step(workflow, step_id)
+                .filter(|touch| same(touch) || (withheld && &touch.actor == actor))
+        }
         Request::ResolveBlock { block_id, .. } => targets::block(workflow, block_id).filter(same),
         // Whatever somebody else did with the ownership in between makes it a fresh one.
         Request::Transfer { .. } => workflow.ownership_touch.as_ref().filter(same),
@@ -118,11 +133,7 @@ pub(super) fn repeated(
             if is_note(&call.arguments) { note } else { open }
         }
     }?;
-    Some(LedgerKey {
-        tenant: workflow.tenant.clone(),
-        actor: touch.actor.clone(),
-        key: touch.cause.key.clone(),
-    })
+    Some(touch.clone())
 }
 
 fn is_note(arguments: &Map<String, Value>) -> bool {

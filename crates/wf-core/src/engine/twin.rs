@@ -1,6 +1,7 @@
 //! Whose workflow it is that holds an asset which a start asked for.
 
 use serde_json::{Map, Value};
+use wf_idempotency::Fingerprint;
 
 use crate::errors::ErrorCode;
 use crate::locks::LockRow;
@@ -37,7 +38,9 @@ impl Engine {
             return Ok(Attempt::Again);
         };
         let frame = self.frame(Some(policy), &call.meta);
-        if is_twin(&other, principal, call, cause, policy) {
+        let started = self.as_started(&principal.tenant, &other.id, cause).await?;
+        let natural = [Some(cause.natural), started];
+        if is_twin(&other, principal, call, &natural, policy) {
             return Ok(Attempt::Answered(Box::new(self.joined(&other, call).await?)));
         }
         let sees = self.sees(principal, &other);
@@ -58,12 +61,12 @@ impl Engine {
 }
 
 /// The same actor, procedure, assets and inputs. Sensitive inputs are not in the state, so that they compare by the
-/// fingerprint of the whole start.
+/// fingerprint of the whole start: as it is, and under the salt of the other's.
 fn is_twin(
     other: &Workflow,
     principal: &Principal,
     call: &Call,
-    cause: &Cause,
+    natural: &[Option<Fingerprint>],
     policy: &dyn DomainPolicyPort,
 ) -> bool {
     let Request::Start { assets, inputs, .. } = &call.request else { return false };
@@ -76,7 +79,7 @@ fn is_twin(
         && other.procedure.id == policy.definition().id
         && same_assets
         && same(&plan.inputs, &other.inputs)
-        && (!withheld || other.start_touch.cause.natural == cause.natural)
+        && (!withheld || natural.contains(&Some(other.start_touch.cause.natural)))
 }
 
 /// Equal as the ledger sees it: 7.0 and 7 are one number.

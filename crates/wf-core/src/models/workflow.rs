@@ -52,6 +52,7 @@ impl Phase {
 
 /// Which definition a workflow runs, pinned by digest for ever.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ProcedureRef {
     /// The procedure.
     pub id: ProcedureId,
@@ -63,6 +64,7 @@ pub struct ProcedureRef {
 
 /// An asset of a workflow and the fence under which it was acquired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct HeldAsset {
     /// The part it plays.
     pub role: AssetRole,
@@ -76,6 +78,7 @@ pub struct HeldAsset {
 
 /// What caused an event: the ledger key and the fingerprint of the call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Cause {
     /// The key of the ledger row written in the same commit.
     pub key: IdempotencyKey,
@@ -85,8 +88,22 @@ pub struct Cause {
     pub natural: Fingerprint,
 }
 
+impl Cause {
+    /// What the chain says of a call with a sensitive value: both fingerprints under the salt that stands beside its event,
+    /// so that nobody finds a short value by trying once the salt is erased.
+    #[must_use]
+    pub fn blinded(&self, salt: &str) -> Self {
+        Self {
+            key: self.key.clone(),
+            fingerprint: self.fingerprint.blinded(salt),
+            natural: self.natural.blinded(salt),
+        }
+    }
+}
+
 /// The newest event on a target, kept so that a repeat without a key is recognised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Touch {
     /// Its event.
     pub seq: u64,
@@ -112,6 +129,7 @@ pub enum StepStatus {
 
 /// What is known of a step that somebody touched. Untouched steps have no record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct StepRecord {
     /// Where it stands.
     pub status: StepStatus,
@@ -168,6 +186,7 @@ impl Severity {
 
 /// An open block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Block {
     /// Its id.
     pub id: BlockId,
@@ -208,6 +227,7 @@ pub struct Block {
 
 /// A block that is over: only what recognises a repeat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ClosedBlock {
     /// Its id.
     pub id: BlockId,
@@ -217,6 +237,7 @@ pub struct ClosedBlock {
 
 /// A wait that began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Wait {
     /// Since when: the event that opened its step.
     pub since: Timestamp,
@@ -226,6 +247,7 @@ pub struct Wait {
 
 /// A workflow offered to somebody else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Offer {
     /// To whom; anybody when absent.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -236,8 +258,11 @@ pub struct Offer {
 
 /// Everything that decisions about one workflow need; the fold of its events.
 ///
+/// A field that this build does not know is refused: whoever dropped it would write the state back without it.
+///
 /// Its size is bounded by the limits on steps, assets and blocks, never by the number of events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Workflow {
     /// The tenant it belongs to.
     pub tenant: TenantId,

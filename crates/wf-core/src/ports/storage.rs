@@ -11,8 +11,8 @@ use crate::state_machine::Event;
 
 use super::{
     Backlog, Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
-    ListQuery, LoadQuery, NextDeadline, OutboxPage, OutboxPurge, OutboxQuery, Page, ReadError,
-    Recent, SettleError, Settlement, Snapshot, StoreIdentity, Swept,
+    Erasure, ListQuery, LoadQuery, NextDeadline, OutboxPage, OutboxPurge, OutboxQuery, Page,
+    ReadError, Recent, SettleError, Settlement, Snapshot, StoreIdentity, Swept,
 };
 
 /// The store. Implementations must obey:
@@ -32,7 +32,8 @@ use super::{
 /// - **S11** events of one workflow are gapless and immutable;
 /// - **S12** a record too large for any backend is `TooLarge`, nothing written;
 /// - **S13** dropping the future of a call at any await leaves all of the commit or none;
-/// - **S14** opening an unknown newer schema is refused with a clear error ([`OpenError::NewerSchema`](super::OpenError::NewerSchema)).
+/// - **S14** opening an unknown newer schema is refused with a clear error ([`OpenError::NewerSchema`](super::OpenError::NewerSchema));
+/// - **S15** an erasure changes nothing but what stands beside its event, and only while that is what was read.
 #[async_trait]
 pub trait StorageBackendPort: Debug + Send + Sync {
     /// Id and keys of the store, made at first open.
@@ -128,6 +129,10 @@ pub trait StorageBackendPort: Debug + Send + Sync {
 
     /// Removes a claimed deadline that a decision refused (firing it removes it in the commit).
     async fn settle_deadline(&self, claimed: &ClaimedDeadline) -> Result<(), SettleError>;
+
+    /// Puts [`Erasure::becomes`] in the place of what stands beside an event; false, and nothing written, when that is not
+    /// [`Erasure::was`] any more, or there is no such event. What was there is overwritten where the backend can do that.
+    async fn erase(&self, erasure: &Erasure) -> Result<bool, SettleError>;
 
     /// Sets the expiry of ledger rows of completed workflows to completion + `retention_ms`, deletes ledger rows whose
     /// expiry is past and delivered outbox rows older than `retention_ms`; at most `limit` rows of each a call.

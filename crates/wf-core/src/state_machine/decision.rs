@@ -7,7 +7,8 @@ use crate::locks::LockChange;
 use crate::models::{Actor, AssetId, Person, StepId, Text, Timestamp, WorkflowId};
 use crate::view::{Fault, Saying};
 
-use super::event::{EventBody, SensitiveValue};
+use super::beside::SensitiveValue;
+use super::event::EventBody;
 
 /// The result of [`decide`](super::decide::decide).
 #[derive(Debug, Clone, PartialEq)]

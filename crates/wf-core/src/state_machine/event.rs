@@ -3,7 +3,8 @@
 //! `hash` is the lowercase hexadecimal SHA-256 of the RFC 8785 form of the event without `hash` and without
 //! `sensitive`. `prev_hash` of the first event is SHA-256 of `checkpoint/v1`, the tenant and the workflow id.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::models::{
@@ -13,10 +14,27 @@ use crate::models::{
 };
 use crate::policy::Effect;
 
+use super::beside::SensitiveValue;
+
+/// The version of the form in which this build writes events, and the newest that it reads.
+pub const EVENT_VERSION: u16 = 1;
+
+/// Whoever reads an event as far as it knows it would compute another hash, and call whole history damaged.
+fn known_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
+    let found = u16::deserialize(deserializer)?;
+    if (1..=EVENT_VERSION).contains(&found) {
+        return Ok(found);
+    }
+    Err(D::Error::custom(format!(
+        "an event of version {found}, and this build knows up to {EVENT_VERSION}: use the build that wrote it or a newer one"
+    )))
+}
+
 /// One thing that happened to a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// Version of the event's form; 1.
+    /// Version of the event's form: [`EVENT_VERSION`]. One of a newer build is refused, never read as far as it goes.
+    #[serde(deserialize_with = "known_version")]
     pub v: u16,
     /// The workflow.
     pub workflow_id: WorkflowId,
@@ -41,35 +59,6 @@ pub struct Event {
     /// Sensitive values beside the chain, which holds only their salted digests; erasable.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub sensitive: Vec<SensitiveValue>,
-}
-
-/// A sensitive value that stands beside its event.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SensitiveValue {
-    /// What it is: `value`, or `inputs.<name>`.
-    pub name: String,
-    /// 32 hexadecimal digits, random per event.
-    pub salt: String,
-    /// The value, as JSON.
-    pub value: Value,
-}
-
-impl std::fmt::Debug for SensitiveValue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SensitiveValue").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-impl SensitiveValue {
-    /// Lowercase hexadecimal SHA-256 of the salt's text and the value's RFC 8785 form: what the chain holds.
-    ///
-    /// # Errors
-    /// When the value cannot be canonical; values from a strictly parsed request always can.
-    pub fn digest(&self) -> Result<Digest, wf_idempotency::CanonicalError> {
-        let mut bytes = self.salt.clone().into_bytes();
-        bytes.extend(wf_idempotency::canonical_bytes(&self.value)?);
-        Ok(Digest::of(&bytes))
-    }
 }
 
 /// How a read-back was confirmed.

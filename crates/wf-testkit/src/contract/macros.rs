@@ -51,6 +51,7 @@ macro_rules! storage_contract {
             s06_commit_is_read_by_every_handle
             s06_load_of_nothing_is_empty
             s06_load_brings_the_lock_rows
+            s06_load_stops_at_its_own_answer_only
             s06_open_of_follows_ownership
             s06_open_count_follows_ownership
             s06_offered_to_follows_offers
@@ -107,6 +108,8 @@ macro_rules! storage_contract {
             s13_dropped_commit_is_all_or_none
             s13_store_works_after_drops
             s14_newer_schema_is_refused
+            s15_erasure_replaces_what_stands_beside
+            s15_erasure_of_something_else_is_refused
             port_identity_is_stable
             port_identity_is_random
             port_definition_is_found_by_digest

@@ -55,11 +55,8 @@ pub async fn s11_events_come_back_as_written(fixture: &dyn ContractFixture) -> V
     let store = fixture.open().await?;
     let first = start(1).acquire(&asset("PUMP-7"), 1).block().offer(None).build();
     store.commit(first.clone()).await?;
-    let salted = SensitiveValue {
-        name: "value".to_owned(),
-        salt: "0123456789abcdef0123456789abcdef".to_owned(),
-        value: json!({ "text": "geheim \u{0000} \u{1F512}", "list": [1, -2.5, null, true] }),
-    };
+    let value = json!({ "text": "geheim \u{0000} \u{1F512}", "list": [1, -2.5, null, true] });
+    let salted = SensitiveValue::new("value", "0123456789abcdef0123456789abcdef", value);
     let mut builder = CommitBuilder::next(&first.next, at(100_000)).by(&bob());
     for body in bodies() {
         builder = builder.event(body);

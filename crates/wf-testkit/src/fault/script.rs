@@ -54,6 +54,8 @@ pub enum Call {
     NextDeadline,
     /// `settle_deadline`
     SettleDeadline,
+    /// `erase`
+    Erase,
     /// `sweep`
     Sweep,
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use wf_core::locks::LockRow;
 use wf_core::models::{Actor, AssetId, Person, Phase, TenantId, Workflow, WorkflowId};
 use wf_core::ports::{
-    Cursor, ListQuery, LoadQuery, OutboxQuery, OutboxRow, Page, Recent, Snapshot,
+    Cursor, LedgerRow, ListQuery, LoadQuery, OutboxQuery, OutboxRow, Page, Recent, Snapshot,
 };
 use wf_core::state_machine::Event;
 
@@ -15,6 +15,12 @@ use super::state::rows;
 
 impl State {
     pub(crate) fn load(&self, query: &LoadQuery) -> Snapshot {
+        let ledger = query.ledger.as_ref().and_then(|key| self.ledger.get(key).cloned());
+        let is_answered =
+            |row: &LedgerRow| query.answered_as.is_some_and(|own| own == row.entry.fingerprint);
+        if ledger.as_ref().is_some_and(is_answered) {
+            return Snapshot { ledger, ..Snapshot::default() };
+        }
         let workflow = query.workflow.as_ref().and_then(|id| {
             let key = (query.tenant.clone(), id.clone());
             self.workflows.get(&key).cloned()
@@ -29,12 +35,7 @@ impl State {
             let open = self.open(&query.tenant).filter(|w| w.owner.id == *actor);
             u32::try_from(open.count()).unwrap_or(u32::MAX)
         });
-        Snapshot {
-            ledger: query.ledger.as_ref().and_then(|key| self.ledger.get(key).cloned()),
-            locks: locks.collect(),
-            open_count,
-            workflow,
-        }
+        Snapshot { ledger, locks: locks.collect(), open_count, workflow }
     }
 
     fn of(&self, tenant: &TenantId) -> impl Iterator<Item = &Workflow> {

@@ -8,8 +8,8 @@ use wf_core::models::{
 };
 use wf_core::policy::Definition;
 use wf_core::ports::{
-    Claim, Deadline, DefinitionError, LeaseToken, LedgerKey, LedgerRow, OutboxRow, StoreIdentity,
-    latest_live_expiry,
+    Claim, Deadline, DefinitionError, Erasure, LeaseToken, LedgerKey, LedgerRow, OutboxRow,
+    StoreIdentity, latest_live_expiry,
 };
 use wf_core::state_machine::{Event, Secret};
 
@@ -89,6 +89,19 @@ impl State {
             deadline_leases: BTreeMap::new(),
             definitions: BTreeMap::new(),
             versions: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn erase(&mut self, erasure: &Erasure) -> bool {
+        let key = (erasure.tenant.clone(), erasure.workflow_id.clone());
+        let events = self.events.get_mut(&key).into_iter().flatten();
+        let mut meant = events.filter(|event| event.seq == erasure.seq);
+        match meant.next() {
+            Some(event) if event.sensitive == erasure.was && !erasure.was.is_empty() => {
+                event.sensitive.clone_from(&erasure.becomes);
+                true
+            }
+            Some(_) | None => false,
         }
     }
 

@@ -87,6 +87,8 @@ pub enum Mutation {
     CountUnasked,
     /// A load brings only rows of assets that were named.
     OwnLocksForgotten,
+    /// A load stops at any row of the ledger, also at that of another call.
+    AnsweredByAnyRow,
     /// Open workflows come oldest activity first.
     OpenOfOldestFirst,
     /// Completed workflows count as open.
@@ -141,6 +143,12 @@ pub enum Mutation {
     PurgeUnlimited,
     /// A purge that only counts deletes.
     PurgeCountDeletes,
+    /// What is erased stays.
+    ErasureForgotten,
+    /// An erasure does not look at what it replaces.
+    ErasureUnchecked,
+    /// An erasure empties every event of the workflow.
+    ErasureOfAll,
     /// What is delivered counts as pending.
     BacklogCountsDelivered,
     /// The backlog is counted to its end.
@@ -203,6 +211,9 @@ pub const MUTATIONS: &[(Mutation, &[&str])] = &[
         &["port_purge_deletes_what_is_old", "port_purge_never_takes_a_pending_message"],
     ),
     (Mutation::PurgeCountDeletes, &["port_purge_deletes_what_is_old"]),
+    (Mutation::ErasureForgotten, &["s15_erasure_replaces_what_stands_beside"]),
+    (Mutation::ErasureUnchecked, &["s15_erasure_of_something_else_is_refused"]),
+    (Mutation::ErasureOfAll, &["s15_erasure_replaces_what_stands_beside"]),
     (Mutation::BacklogCountsDelivered, &["port_backlog_is_counted_up_to_its_limit"]),
     (Mutation::BacklogUnlimited, &["port_backlog_is_counted_up_to_its_limit"]),
     (Mutation::OutboxForgotten, &["s01_commit_writes_every_part"]),
@@ -266,6 +277,7 @@ pub const MUTATIONS: &[(Mutation, &[&str])] = &[
     (Mutation::ReadsLag, &["s06_commit_is_read_by_every_handle"]),
     (Mutation::CountUnasked, &["s06_load_of_nothing_is_empty"]),
     (Mutation::OwnLocksForgotten, &["s06_load_brings_the_lock_rows"]),
+    (Mutation::AnsweredByAnyRow, &["s06_load_stops_at_its_own_answer_only"]),
     (Mutation::OpenOfOldestFirst, &["s06_open_of_follows_ownership"]),
     (Mutation::CountIncludesCompleted, &["s06_open_count_follows_ownership"]),
     (Mutation::OffersToAnybodyHidden, &["s06_offered_to_follows_offers"]),

@@ -9,8 +9,8 @@ use wf_core::models::{Actor, Digest, Person, TenantId, Timestamp, Workflow, Work
 use wf_core::policy::Definition;
 use wf_core::ports::{
     Backlog, Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
-    ListQuery, LoadQuery, NextDeadline, OutboxPage, OutboxPurge, OutboxQuery, Page, ReadError,
-    Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
+    Erasure, ListQuery, LoadQuery, NextDeadline, OutboxPage, OutboxPurge, OutboxQuery, Page,
+    ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
 };
 use wf_core::state_machine::Event;
 
@@ -236,6 +236,10 @@ impl StorageBackendPort for MutantStore {
 
     async fn settle_deadline(&self, claimed: &ClaimedDeadline) -> Result<(), SettleError> {
         self.mutant_settle_deadline(claimed).await
+    }
+
+    async fn erase(&self, erasure: &Erasure) -> Result<bool, SettleError> {
+        self.mutant_erase(erasure).await
     }
 
     async fn sweep(

@@ -33,8 +33,7 @@ fn a_story_is_one_chain() {
 #[test]
 fn sensitive_values_stand_beside_the_chain() {
     let build = |value: &str| {
-        let sensitive =
-            SensitiveValue { name: "value".to_owned(), salt: "0".repeat(32), value: value.into() };
+        let sensitive = SensitiveValue::new("value", "0".repeat(32), value.into());
         let note = EventBody::ProblemNoted { step_id: None, summary: "x".to_owned() };
         CommitBuilder::start(&tenant("plant"), &workflow_id("wf-1"), &user("ann"), at(0))
             .event_with(note, vec![sensitive])

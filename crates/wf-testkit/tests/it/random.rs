@@ -61,6 +61,9 @@ const OUT_OF_REACH: &[Mutation] = &[
     Mutation::PurgeCountDeletes,
     Mutation::BacklogCountsDelivered,
     Mutation::BacklogUnlimited,
+    Mutation::ErasureForgotten,
+    Mutation::ErasureUnchecked,
+    Mutation::ErasureOfAll,
 ];
 
 #[test]

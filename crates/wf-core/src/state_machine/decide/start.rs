@@ -11,9 +11,10 @@ use crate::models::{Actor, ProcedureRef};
 use crate::policy::{PlannedAsset, StartPlan, StartRefusal};
 use crate::view::{Ask, Fault, Saying};
 
+use super::super::beside::SensitiveValue;
 use super::super::command::{Command, Facts};
 use super::super::decision::{Draft, Outcome, Rejection, Unrecorded, Verdict};
-use super::super::event::{EventBody, SensitiveValue};
+use super::super::event::EventBody;
 use super::{commit, guard};
 
 pub(super) struct Start<'a> {
@@ -117,8 +118,7 @@ fn drafts(
     let mut sensitive = Vec::new();
     let mut sensitive_inputs = Map::new();
     for (name, value) in plan.sensitive_inputs {
-        let beside =
-            SensitiveValue { name: format!("inputs.{name}"), salt: facts.salt.to_owned(), value };
+        let beside = SensitiveValue::new(format!("inputs.{name}"), facts.salt, value);
         let digest = beside
             .digest()
             .map_err(|_| Rejection::invalid("inputs", "cannot be written as canonical JSON"))?;

@@ -5,9 +5,10 @@ use crate::models::{Digest, Reading, StepId, Text, Workflow};
 use crate::policy::{Accepted, BlockCause, Judgement, Offered};
 use crate::view::{Ask, Fault, Rule, Saying};
 
+use super::super::beside::SensitiveValue;
 use super::super::command::{Command, Facts, SubmittedValue};
 use super::super::decision::{Confirmation, Draft, Outcome, Rejection, Unrecorded};
-use super::super::event::{ConfirmedBy, EventBody, Recording, SensitiveValue, Signature};
+use super::super::event::{ConfirmedBy, EventBody, Recording, Signature};
 use super::super::signature::signature;
 use super::super::token::{self, Bound};
 
@@ -138,14 +139,11 @@ fn record(
     let limited = step.is_some_and(|d| d.min.is_some() || d.max.is_some());
     let (mut shown, mut sensitive, mut sensitive_digest) = (accepted.reading.clone(), None, None);
     if secret {
-        let beside = SensitiveValue {
-            name: "value".to_owned(),
-            salt: facts.salt.to_owned(),
-            value: serde_json::json!({
-                "given": accepted.reading.given,
-                "value": accepted.reading.value,
-            }),
-        };
+        let value = serde_json::json!({
+            "given": accepted.reading.given,
+            "value": accepted.reading.value,
+        });
+        let beside = SensitiveValue::new("value", facts.salt, value);
         let digest = beside
             .digest()
             .map_err(|_| Rejection::invalid("value", "cannot be written as canonical JSON"))?;
