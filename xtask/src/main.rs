@@ -3,7 +3,7 @@
 //! Imports no workspace crate on purpose: it must work when the product does not compile.
 //! Reading order: [`tree`], [`rust`] and [`metadata`] are the inputs; [`layering`], [`tidy`] and [`deny`] the
 //! checks over them; [`selftest`] the faults that prove each check can fail; [`torture`] runs the benches that try to break the product;
-//! [`dist`] packs a release, [`package`] the crates, [`semver`] compares them with the last release; [`aws`] starts the emulator that the tests of the AWS backend need;
+//! [`alerts`] asks promtool; [`dist`] packs a release, [`package`] the crates, [`semver`] compares them with the last release; [`aws`] starts the emulator that the tests of the AWS backend need;
 //! [`ci`] the order of everything.
 #![expect(
     clippy::print_stdout,
@@ -11,16 +11,20 @@
     reason = "a command line tool reports on its standard streams"
 )]
 
+mod alerts;
 mod aws;
+mod background;
 mod bench;
 mod ci;
 mod deny;
+mod deploy;
 mod dist;
 mod fault;
 mod layering;
 mod metadata;
 mod package;
 mod process;
+mod python;
 mod report;
 mod rust;
 mod selftest;
@@ -76,8 +80,12 @@ enum Task {
     Package(package::Options),
     /// What changed in the public interfaces of the libraries since the last release, with cargo-semver-checks
     Semver(semver::Options),
+    /// What an operator installs: linters, the built server against it, a release archive unpacked and started
+    Deploy(deploy::Options),
     /// Tests of the AWS backend against an emulator of DynamoDB, which is installed and started for them
     Aws(aws::Options),
+    /// promtool over the alert rules, their tests and the expressions of the dashboard
+    Alerts,
     /// Everything that CI runs, in order, stopping at the first failure
     Ci(ci::Options),
 }
@@ -112,7 +120,9 @@ fn run(task: Task) -> Result<bool, Fault> {
         Task::Dist(options) => dist::task(&root, &options),
         Task::Package(options) => package::task(&root, &options),
         Task::Semver(options) => semver::task(&root, &options),
+        Task::Deploy(options) => deploy::task(&root, &options),
         Task::Aws(options) => aws::task(&root, &options),
+        Task::Alerts => alerts::task(&root),
         Task::Ci(options) => ci::task(&root, &options),
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::fault::Fault;
 use crate::process::{Run, available};
 use crate::tree::Tree;
-use crate::{aws, bench, deny, layering, package, selftest, tidy, torture};
+use crate::{aws, bench, deny, deploy, layering, package, selftest, tidy, torture};
 
 use super::Stage;
 
@@ -47,7 +47,7 @@ pub(super) const STAGES: &[Stage] = &[
     Stage { name: "tests", what: "unit and integration tests", slow: false, run: tests },
     Stage {
         name: "aws",
-        what: "the AWS backend obeys the storage contract on an emulator; its template is good",
+        what: "the AWS backend obeys the storage contract on an emulator",
         slow: true,
         run: on_emulator,
     },
@@ -75,6 +75,12 @@ pub(super) const STAGES: &[Stage] = &[
         what: "generated files are up to date",
         slow: false,
         run: generated,
+    },
+    Stage {
+        name: "deploy",
+        what: "what an operator installs is good, and the built server takes it",
+        slow: false,
+        run: installed,
     },
     Stage {
         name: "tour",
@@ -228,6 +234,10 @@ pub(crate) fn same(tree: &Tree, path: &str, printed: &str, command: &str) -> boo
         }
     }
     false
+}
+
+fn installed(root: &Path) -> Result<bool, Fault> {
+    deploy::task(root, &deploy::Options::default())
 }
 
 fn packages(root: &Path) -> Result<bool, Fault> {

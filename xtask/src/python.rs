@@ -8,18 +8,18 @@ use crate::process::Run;
 
 /// A program and what it needs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Program {
+pub(crate) struct Program {
     /// Its name in the environment.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// The folder of its environment.
-    pub(super) folder: &'static str,
+    pub(crate) folder: &'static str,
     /// The file that pins it and all that it imports.
-    pub(super) pins: &'static str,
+    pub(crate) pins: &'static str,
 }
 
 impl Program {
     /// The path of the program; it is installed when it is not there with these pins.
-    pub(super) fn install(self, root: &Path) -> Result<PathBuf, Fault> {
+    pub(crate) fn install(self, root: &Path) -> Result<PathBuf, Fault> {
         let environment = target(root).join(self.folder);
         let python = environment.join("bin/python");
         let program = environment.join("bin").join(self.name);
