@@ -23,3 +23,8 @@ mod times;
 
 pub use console::{Console, ConsoleParts};
 pub use door::{Door, Turned};
+
+/// The code of the README, compiled as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
