@@ -8,6 +8,7 @@ use wf_core::engine::Engine;
 use crate::auth::{Authenticator, Nobody};
 use crate::config::HttpConfig;
 use crate::guest::Guest;
+use crate::pages::Pages;
 use crate::probes::Probes;
 use crate::server::{ServeError, Server};
 
@@ -76,6 +77,7 @@ pub struct Builder {
     pub(crate) guest: Option<Guest>,
     pub(crate) probes: Arc<dyn Probes>,
     pub(crate) authenticator: Arc<dyn Authenticator>,
+    pub(crate) pages: Option<Arc<dyn Pages>>,
 }
 
 impl Builder {
@@ -87,6 +89,7 @@ impl Builder {
             guest: None,
             probes: Arc::new(AlwaysReady),
             authenticator: Arc::new(Nobody),
+            pages: None,
         }
     }
 
@@ -111,6 +114,12 @@ impl Builder {
     /// Asks this who sends a request. Without it every caller is the principal `local` with every scope: for loopback.
     pub fn authenticator(mut self, authenticator: Arc<dyn Authenticator>) -> Self {
         self.authenticator = authenticator;
+        self
+    }
+
+    /// Shows these pages at the operator's address, `HttpConfig::admin_listen`; without that address nowhere.
+    pub fn pages(mut self, pages: Arc<dyn Pages>) -> Self {
+        self.pages = Some(pages);
         self
     }
 

@@ -17,7 +17,8 @@ pub struct HttpConfig {
     pub listen: Vec<SocketAddr>,
     /// Certificate and key of the main listener; `None` for plain HTTP, behind a proxy that ends TLS.
     pub tls: Option<Tls>,
-    /// Where `/readyz` and `/metrics` are served, in plain HTTP. The main listener serves them too while it is loopback.
+    /// Where `/readyz`, `/metrics` and the pages of a console are served, in plain HTTP. The main listener serves the first two
+    /// too while it is loopback.
     pub admin_listen: Option<SocketAddr>,
     /// Largest request body, in bytes; more is 413.
     pub max_body_bytes: usize,

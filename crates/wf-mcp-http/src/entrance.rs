@@ -201,6 +201,7 @@ impl Entrances {
             | Route::Health
             | Route::Ready
             | Route::Metrics
+            | Route::Page
             | Route::Unknown => None,
         }
     }
@@ -216,6 +217,7 @@ impl Entrances {
             | Route::Health
             | Route::Ready
             | Route::Metrics
+            | Route::Page
             | Route::Unknown => None,
         }
     }

@@ -7,7 +7,7 @@
 //! Modules in reading order: [`config`], [`builder`] and [`server`] (what `wf-cli` calls), [`guest`] and `joined` (handlers
 //! of other making, and one server of theirs and ours), `accept` and `guard` (connections),
 //! `stack` (the order of the layers) and `layers` (each of them), `routes`, [`entrance`] and `access` (what a path tells
-//! and whom it lets in), `ack` (the page of a link in an escalation), `wire` (bytes to typed calls and back),
+//! and whom it lets in), `ack` (the page of a link in an escalation), `pages` (the seam for a console), `wire` (bytes to typed calls and back),
 //! [`stdio`] (one client over lines, without HTTP), `handler` (rmcp's view of us), `tools` (the tool table and schemas), `resources`, `prompts` and `subscriptions` (what is
 //! read, picked and listened to), `fault` (the only map from errors to HTTP and JSON-RPC), `telemetry`, [`traces`].
 //!
@@ -32,6 +32,7 @@ pub mod guest;
 mod handler;
 mod joined;
 mod layers;
+mod pages;
 mod probes;
 mod prompts;
 mod resources;
@@ -51,6 +52,7 @@ pub use builder::Builder;
 pub use config::{HttpConfig, RateLimit, RateLimitError};
 pub use entrance::{Challenge, Mirror, Protection, ServiceLists};
 pub use guest::{Guest, caller};
+pub use pages::Pages;
 pub use probes::Probes;
 pub use server::{Drained, ServeError, Server};
 pub use tls::{Tls, TlsError};

@@ -12,10 +12,12 @@ use tower::Service;
 use wf_core::engine::Engine;
 
 use crate::ack;
+use crate::clients::Clients;
 use crate::entrance::Entrances;
 use crate::exchange::{Request, Response};
 use crate::fault::{Fault, answer, empty, json_response, set};
 use crate::layers::{Answering, Inner};
+use crate::pages::{self, Pages};
 use crate::probes::Probes;
 
 /// Where MCP is.
@@ -46,6 +48,8 @@ pub(crate) enum Route {
     Health,
     Ready,
     Metrics,
+    /// A page of a console.
+    Page,
     Unknown,
 }
 
@@ -61,6 +65,7 @@ impl Route {
             "/healthz" => Self::Health,
             "/readyz" => Self::Ready,
             "/metrics" => Self::Metrics,
+            _ if pages::is_page(path) => Self::Page,
             _ => Self::Unknown,
         }
     }
@@ -76,6 +81,7 @@ impl Route {
             Self::Health => "/healthz",
             Self::Ready => "/readyz",
             Self::Metrics => "/metrics",
+            Self::Page => pages::PREFIX,
             Self::Unknown => "unknown",
         }
     }
@@ -83,7 +89,7 @@ impl Route {
     const fn allow(self) -> &'static str {
         match self {
             Self::Mcp | Self::Standard => "POST, OPTIONS",
-            Self::Ack => "GET, HEAD, POST, OPTIONS",
+            Self::Ack | Self::Page => "GET, HEAD, POST, OPTIONS",
             Self::Metadata
             | Self::StandardMetadata
             | Self::ServerMetadata
@@ -109,6 +115,7 @@ impl Route {
             | Self::Health
             | Self::Ready
             | Self::Metrics
+            | Self::Page
             | Self::Unknown => false,
         }
     }
@@ -133,6 +140,8 @@ pub(crate) struct Routes<M> {
     pub(crate) mcp: Option<M>,
     /// `/readyz` and `/metrics` are here.
     pub(crate) admin: bool,
+    /// The pages of a console, where this listener has them, and who their clients are.
+    pub(crate) pages: Option<(Arc<dyn Pages>, Clients)>,
 }
 
 impl<M> Routes<M> {
@@ -147,6 +156,7 @@ impl<M> Routes<M> {
             Route::Ack => self.engine.is_some(),
             Route::Health => true,
             Route::Ready | Route::Metrics => self.admin,
+            Route::Page => self.pages.is_some(),
             Route::Unknown => false,
         }
     }
@@ -177,6 +187,7 @@ impl Answers {
             | Route::StandardMetadata
             | Route::ServerMetadata
             | Route::Ack
+            | Route::Page
             | Route::Unknown => Fault::NotFound.into_response(),
         }
     }
@@ -227,6 +238,15 @@ impl<M: Inner> Service<Request> for Routes<M> {
                 };
                 let (method, path) = (method.clone(), request.uri().path().to_owned());
                 Box::pin(async move { Ok(ack::page(engine, method, path).await) })
+            }
+            (_, Route::Page) => {
+                let Some((pages, clients)) = self.pages.clone() else {
+                    return now(Fault::NotFound.into_response());
+                };
+                Box::pin(async move {
+                    let answer = pages::answer(pages, clients, request).await;
+                    Ok(answer.unwrap_or_else(Fault::into_response))
+                })
             }
             (_, Route::Health | Route::Ready | Route::Metrics)
                 if method == Method::GET || method == Method::HEAD =>

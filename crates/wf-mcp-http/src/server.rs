@@ -98,7 +98,7 @@ impl Server {
 
     /// Listens, and keeps what the builder was given.
     pub(crate) async fn listening(builder: Builder) -> Result<Self, ServeError> {
-        let Builder { config, engine, guest, probes, authenticator } = builder;
+        let Builder { config, engine, guest, probes, authenticator, pages } = builder;
         let served = served(engine.clone(), guest)?;
         // Checked before a port is taken.
         hosts(&config, &config.listen, false)?;
@@ -125,6 +125,7 @@ impl Server {
             ids: RequestIds::new(&config.instance),
             places: Arc::new(Semaphore::new(config.max_in_flight)),
             answers: Answers { probes, draining: Arc::new(AtomicBool::new(false)) },
+            pages,
             authenticator,
             entrances,
             clients,

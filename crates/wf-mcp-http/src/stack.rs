@@ -26,6 +26,7 @@ use crate::layers::rate::Rate;
 use crate::layers::shedding::Shedding;
 use crate::layers::trace::{RequestIds, Trace};
 use crate::layers::{Inner, Ring};
+use crate::pages::Pages;
 use crate::routes::{Answers, Routes};
 
 /// What the layers share.
@@ -37,6 +38,8 @@ pub(crate) struct Parts {
     pub(crate) ids: RequestIds,
     pub(crate) places: Arc<Semaphore>,
     pub(crate) answers: Answers,
+    /// The console, if there is one.
+    pub(crate) pages: Option<Arc<dyn Pages>>,
     pub(crate) authenticator: Arc<dyn Authenticator>,
     pub(crate) entrances: Entrances,
     pub(crate) clients: Clients,
@@ -50,11 +53,14 @@ pub(crate) fn build(parts: &Parts, hosts: Hosts, mcp: Option<Front>, admin: bool
         entrances: parts.entrances.clone(),
     };
     let rate = parts.rate.clone();
+    // Where MCP is spoken there are no pages: what browsers may do there is another matter.
+    let pages = parts.pages.clone().filter(|_| mcp.is_none() && admin);
+    let pages = pages.map(|pages| (pages, parts.clients.clone()));
     let engine = parts.engine.clone().filter(|_| mcp.is_some());
     let mcp = mcp
         .map(|front| ServiceBuilder::new().layer(Ring(identity)).layer(Ring(rate)).service(front));
     let entrances = parts.entrances.clone();
-    let routes = Routes { answers: parts.answers.clone(), entrances, engine, mcp, admin };
+    let routes = Routes { answers: parts.answers.clone(), entrances, engine, mcp, admin, pages };
     let config = &parts.config;
     ServiceBuilder::new()
         .layer(Ring(Panics { ids: parts.ids.clone() }))

@@ -130,9 +130,11 @@ impl Hosts {
             return Err(Fault::BareLineFeed);
         }
         let host = one_host(request)?;
-        let allowed = self.0.any_host
+        let route = Route::of(request.uri().path());
+        // Machines ask the operator's address by any name; a person's browser can be made to by a name that was rebound.
+        let allowed = (self.0.any_host && route != Route::Page)
             // Health tells nothing, and is asked by machines that know only an address.
-            || Route::of(request.uri().path()) == Route::Health
+            || route == Route::Health
             || host.is_loopback()
             || self.0.hosts.iter().any(|place| {
                 place.host == host.host && (place.port.is_none() || place.port == host.port)
@@ -144,10 +146,14 @@ impl Hosts {
         }
         // The link is its own credential: a page that has it needs no browser to act for it. A browser that sends no
         // referrer sends the origin `null`.
-        if Route::of(request.uri().path()) == Route::Ack {
+        if route == Route::Ack {
             return Ok(None);
         }
-        if Route::of(request.uri().path()).is_public() {
+        // A console lets no other page read it, and knows its own forms by their origin.
+        if route == Route::Page {
+            return Ok(None);
+        }
+        if route.is_public() {
             return Ok(Some(HeaderValue::from_static("*")));
         }
         self.page(request.headers(), &host)
