@@ -7,6 +7,7 @@
 mod announce;
 mod backlog;
 pub(crate) mod certificate;
+mod console;
 mod deadlines;
 mod dispatch;
 mod files;
@@ -229,13 +230,16 @@ async fn listen(
 ) -> Result<Server, Failure> {
     let gate = gate::open(config).await?;
     let settings = HttpConfig { protection: gate.protection, ..settings };
-    Server::builder(settings)
-        .engine(engine)
+    let mut builder = Server::builder(settings)
+        .engine(Arc::clone(&engine))
         .probes(probes)
-        .authenticator(gate.authenticator)
-        .bind()
-        .await
-        .map_err(cannot_listen)
+        .authenticator(Arc::clone(&gate.authenticator));
+    if config.server.admin_listen.is_some() {
+        builder = builder.pages(console::pages(config, engine, gate.authenticator));
+    } else {
+        tracing::info!("there is no console: set server.admin_listen to an address for it");
+    }
+    builder.bind().await.map_err(cannot_listen)
 }
 
 /// The largest value that is sure to fit; the configuration bounds these numbers far below.

@@ -116,6 +116,7 @@ impl Told<'_> {
         lines.push(format!("  procedures  {} ({})", loaded.names(), loaded.origin));
         if let Some(admin) = self.server.and_then(Server::admin_addr) {
             lines.push(format!("  operators   http://{admin}/readyz and /metrics"));
+            lines.push(format!("  console     http://{admin}/console"));
         }
         if let Some(url) = self.url() {
             lines.push(format!("  MCP         {url}  ({auth})"));
