@@ -33,7 +33,10 @@ pub(crate) fn apply(path: &Path, engine: &Engine) -> Result<(), Failure> {
 }
 
 /// The keys of the file, at least one.
-fn read(path: &Path) -> Result<Vec<Secret>, Failure> {
+///
+/// # Errors
+/// When the file cannot be read or holds something else.
+pub(crate) fn read(path: &Path) -> Result<Vec<Secret>, Failure> {
     let name = path.display();
     let cannot = |why: String| {
         Failure::failed(format!("the signing keys in {name} cannot be used"))

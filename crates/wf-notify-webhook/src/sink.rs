@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
@@ -15,7 +15,8 @@ use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder}
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::{ClientConfig, RootCertStore};
-use tokio::time::timeout;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout};
 use wf_core::ports::{DeliveryError, Message, NotificationPort, Source};
 
 use crate::address::Allowed;
@@ -36,6 +37,8 @@ pub(crate) const ANSWER_BYTES_MAX: usize = 64 * 1024;
 const ANSWER_WAIT: Duration = Duration::from_secs(1);
 /// How long a connection stays open for the next message.
 const IDLE: Duration = Duration::from_secs(15);
+/// How long the certificates of authorities that the system trusts are taken as they were read.
+const TRUST_AGAIN: Duration = Duration::from_secs(10 * 60);
 
 /// One webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,9 +100,13 @@ pub struct WebhookSink {
     source: String,
     secrets: SecretFile,
     pressure: Pressure,
-    client: Client<HttpsConnector<Connector>, Full<Bytes>>,
+    connector: Connector,
+    /// The client, and when it took over what the system trusts.
+    client: Mutex<(Instant, HttpsClient)>,
     deadline: Duration,
 }
+
+type HttpsClient = Client<HttpsConnector<Connector>, Full<Bytes>>;
 
 impl WebhookSink {
     /// Reads the secret and checks the URL; sends nothing yet.
@@ -122,18 +129,35 @@ impl WebhookSink {
         deadline: Duration,
     ) -> Result<Self, OpenError> {
         let secrets = SecretFile::open(&config.secret_file)?;
-        let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(connector);
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(AT_ONCE)
-            .build(connector);
-        let pressure = Pressure::default();
-        Ok(Self { target, source: config.source.clone(), secrets, pressure, client, deadline })
+        let client = Mutex::new((Instant::now(), client(tls, connector.clone())));
+        let (source, pressure) = (config.source.clone(), Pressure::default());
+        Ok(Self { target, source, secrets, pressure, connector, client, deadline })
+    }
+
+    /// The client, with what the system trusts now or a while ago. When that cannot be read, what was trusted before is.
+    async fn client(&self) -> HttpsClient {
+        let known = {
+            let mut known = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+            if !self.target.is_secure() || known.0.elapsed() < TRUST_AGAIN {
+                return known.1.clone();
+            }
+            // Who looks does so for all; the others go on with what is known.
+            known.0 = Instant::now();
+            known.1.clone()
+        };
+        match spawn_blocking(|| tls(true)).await {
+            Ok(Ok(tls)) => {
+                let new = client(tls, self.connector.clone());
+                self.client.lock().unwrap_or_else(PoisonError::into_inner).1 = new.clone();
+                new
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "what the system trusts cannot be read again, the old certificates stay");
+                known
+            }
+            // The runtime ends.
+            Err(_) => known,
+        }
     }
 
     /// For tests inside this crate: with what is trusted, how names are looked up, and how long an answer may take.
@@ -165,7 +189,8 @@ impl WebhookSink {
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
         let request = request::of(message, &self.target, &self.source, &secrets, seconds)
             .map_err(|error| failed(true, None, SendError::Unwritable(error)))?;
-        let response = match timeout(self.deadline, self.client.request(request)).await {
+        let client = self.client().await;
+        let response = match timeout(self.deadline, client.request(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
                 self.pressure.answered();
@@ -195,6 +220,19 @@ impl NotificationPort for WebhookSink {
         }
         sent
     }
+}
+
+fn client(tls: ClientConfig, connector: Connector) -> HttpsClient {
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(connector);
+    Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(AT_ONCE)
+        .build(connector)
 }
 
 fn tls(secure: bool) -> Result<ClientConfig, OpenError> {

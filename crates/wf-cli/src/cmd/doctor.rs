@@ -1,9 +1,12 @@
 //! `wf-cli doctor`: looks at everything a server needs, and says of each thing whether it is fine and what to do.
 //!
-//! It changes nothing: a database that is not there is not made, an older one is not migrated.
+//! It changes nothing: a database that is not there is not made, an older one is not migrated. With `--alive` it only asks
+//! the running server ([`alive`]).
 
+mod alive;
 mod auth;
 mod disk;
+mod secrets;
 #[cfg(feature = "aws")]
 mod table;
 
@@ -30,15 +33,21 @@ use crate::procedures;
 /// Look at everything a server needs
 #[derive(Debug, Args)]
 #[command(after_help = "It changes nothing, and works beside a running server.
-Exit codes: 0 nothing failed, 1 something did, 2 the configuration cannot be used, 4 the database is damaged.
+Exit codes: 0 nothing failed, 1 something did, 2 the configuration cannot be used, 4 the database is damaged;
+with --alive: 0 it lives, 3 it does not answer, 1 something else does.
 
 Examples:
   wf-cli doctor
+  wf-cli doctor --alive
   wf-cli doctor --config checkpoint.toml --json")]
 pub(crate) struct DoctorArgs {
     /// Do not read the whole store
     #[arg(long)]
     quick: bool,
+    /// Only ask the server that runs with this configuration on this machine whether it lives: for the health check of a
+    /// container
+    #[arg(long, conflicts_with = "quick")]
+    alive: bool,
 }
 
 /// How a thing is.
@@ -94,6 +103,9 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     let layers = config.layers(&[])?;
     let accepted = config::accept(&layers)?;
+    if args.alive {
+        return alive::run(&accepted.server, output).await;
+    }
     let mut checks = vec![Check::ok(
         "configuration",
         config
@@ -110,6 +122,7 @@ pub(crate) async fn run(
     let (found, damaged) = state(&accepted, args.quick, output).await;
     checks.extend(found);
     checks.extend(definitions(&accepted));
+    checks.extend(secrets::checks(&accepted));
     checks.extend(auth::checks(&accepted).await);
     checks.push(address("listen", accepted.server.listen));
     checks.extend(accepted.server.admin_listen.map(|admin| address("admin listen", admin)));
@@ -202,7 +215,7 @@ async fn in_table(
             (checks, report.is_some_and(|report| !report.findings.is_empty()))
         }
         Err(failure) => {
-            checks.push(unusable(&failure));
+            checks.push(unusable("database", &failure));
             (checks, failure.exit() == Exit::Damage)
         }
     }
@@ -234,19 +247,19 @@ async fn database(path: &Path, quick: bool, output: Output) -> (Vec<Check>, bool
             (checks, damaged)
         }
         Err(failure) => {
-            checks.push(unusable(&failure));
+            checks.push(unusable("database", &failure));
             (checks, failure.exit() == Exit::Damage)
         }
     }
 }
 
 /// A failure as a check: its first line is the message, the rest is causes and advice.
-fn unusable(failure: &Failure) -> Check {
+fn unusable(name: &'static str, failure: &Failure) -> Check {
     let text = failure.text();
     let mut lines = text.lines().map(str::trim);
     let says = lines.next().unwrap_or_default();
     let rest: Vec<&str> = lines.map(|line| line.strip_prefix("to do: ").unwrap_or(line)).collect();
-    let check = Check::new("database", State::Fail, says.strip_prefix("error: ").unwrap_or(says));
+    let check = Check::new(name, State::Fail, says.strip_prefix("error: ").unwrap_or(says));
     if rest.is_empty() { check } else { check.advise(rest.join("; ")) }
 }
 

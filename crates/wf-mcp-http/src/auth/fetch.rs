@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::fmt::Debug;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -19,6 +19,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use rustls::{ClientConfig, RootCertStore};
+use tokio::task::spawn_blocking;
 
 use super::address::Address;
 
@@ -63,41 +64,49 @@ pub(super) trait Fetch: Debug + Send + Sync {
 /// The client over the network.
 #[derive(Debug)]
 pub(super) struct HttpFetch {
-    client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
+    client: Mutex<HttpsClient>,
+    /// Only what the system trusts is read again: not what a test gave, nor the nothing that loopback needs.
+    system: bool,
     deadline: Duration,
 }
+
+type HttpsClient = Client<HttpsConnector<HttpConnector>, Empty<Bytes>>;
 
 impl HttpFetch {
     /// Trusts what the operating system trusts; on a system without certificates only loopback can be fetched.
     pub(super) fn new(secure: bool) -> Result<Self, FetchError> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|source| FetchError::Failed(source.into()))?;
-        let config = if secure {
-            builder.with_native_roots().map_err(FetchError::NoRoots)?
-        } else {
-            builder.with_root_certificates(RootCertStore::empty())
-        };
-        Ok(Self::with(config.with_no_client_auth(), DEADLINE))
+        Ok(Self { system: secure, ..Self::with(config(secure)?, DEADLINE) })
     }
 
     pub(super) fn with(config: ClientConfig, deadline: Duration) -> Self {
-        let connector =
-            HttpsConnectorBuilder::new().with_tls_config(config).https_or_http().enable_http1();
-        let client = Client::builder(TokioExecutor::new())
-            // A fetch every few minutes: nothing to keep open.
-            .pool_max_idle_per_host(0)
-            .build(connector.build());
-        Self { client, deadline }
+        Self { client: Mutex::new(client(config)), system: false, deadline }
+    }
+
+    /// The client, with what the system trusts now: a fetch every few minutes can afford to look. When that cannot be
+    /// read, what was trusted before is.
+    async fn client(&self) -> HttpsClient {
+        let read = if self.system { spawn_blocking(|| config(true)).await.ok() } else { None };
+        let mut known = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        match read {
+            Some(Ok(config)) => *known = client(config),
+            Some(Err(error)) => {
+                tracing::warn!(%error, "what the system trusts cannot be read again, the old certificates stay");
+            }
+            None => {}
+        }
+        known.clone()
     }
 
     async fn whole(&self, address: &Address) -> Result<Bytes, FetchError> {
         let mut request = Request::new(Empty::new());
         *request.uri_mut() = address.uri().clone();
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
-        let response =
-            self.client.request(request).await.map_err(|e| FetchError::Failed(Box::new(e)))?;
+        let response = self
+            .client()
+            .await
+            .request(request)
+            .await
+            .map_err(|e| FetchError::Failed(Box::new(e)))?;
         if response.status() != StatusCode::OK {
             return Err(FetchError::Status(response.status()));
         }
@@ -109,6 +118,28 @@ impl HttpFetch {
             Err(error) => Err(FetchError::Failed(error)),
         }
     }
+}
+
+fn config(secure: bool) -> Result<ClientConfig, FetchError> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|source| FetchError::Failed(source.into()))?;
+    let config = if secure {
+        builder.with_native_roots().map_err(FetchError::NoRoots)?
+    } else {
+        builder.with_root_certificates(RootCertStore::empty())
+    };
+    Ok(config.with_no_client_auth())
+}
+
+fn client(config: ClientConfig) -> HttpsClient {
+    let connector =
+        HttpsConnectorBuilder::new().with_tls_config(config).https_or_http().enable_http1();
+    Client::builder(TokioExecutor::new())
+        // A fetch every few minutes: nothing to keep open.
+        .pool_max_idle_per_host(0)
+        .build(connector.build())
 }
 
 #[async_trait]

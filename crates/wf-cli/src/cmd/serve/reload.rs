@@ -13,7 +13,7 @@ use wf_core::engine::Engine;
 use wf_mcp_http::Tls;
 
 use super::certificate;
-use super::watched::{Seen, Watched, count, shown};
+use super::watched::{Seen, Watched, begin, count, shown};
 use crate::compose;
 use crate::config::Config;
 use crate::exit::Failure;
@@ -27,13 +27,19 @@ const PROCEDURES: &str = "procedures";
 /// Reads what there is again.
 #[derive(Debug)]
 pub(super) struct Reload {
-    pub(super) engine: Arc<Engine>,
-    pub(super) dir: Option<PathBuf>,
+    engine: Arc<Engine>,
+    dir: Option<PathBuf>,
     /// Tells the watches to read their files again.
-    pub(super) ask: watch::Sender<()>,
+    ask: watch::Sender<()>,
 }
 
 impl Reload {
+    pub(super) fn new(engine: Arc<Engine>, config: &Config, ask: watch::Sender<()>) -> Self {
+        let reload = Self { engine, dir: config.procedures.clone(), ask };
+        begin(PROCEDURES, reload.place());
+        reload
+    }
+
     /// Reloads; on any problem the old set stays, and the log says why.
     pub(super) async fn now(&self) {
         self.ask.send_replace(());

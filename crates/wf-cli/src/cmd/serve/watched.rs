@@ -71,6 +71,11 @@ impl Watched {
         Self { what, files, read: Arc::new(read) }
     }
 
+    /// The first of them, which tells it from others of its kind.
+    fn file(&self) -> String {
+        self.files.first().map_or_else(String::new, |file| shown(file))
+    }
+
     /// Reads the files again when they are not as they were `seen`, or `anyway`; returns what is seen now.
     fn look(&self, seen: Seen, anyway: bool) -> Seen {
         let now = Seen::now(&self.files);
@@ -78,8 +83,7 @@ impl Watched {
             return seen;
         }
         let read = (self.read)();
-        let file = self.files.first().map_or_else(String::new, |file| shown(file));
-        count(self.what, file, read.is_ok());
+        count(self.what, self.file(), read.is_ok());
         match read {
             Ok(()) => tracing::info!("the {} was replaced", self.what),
             Err(failure) => {
@@ -104,6 +108,7 @@ impl Watched {
         stop: watch::Receiver<bool>,
     ) -> impl Future<Output = ()> + Send + 'static {
         let seen = before.of(&self.files);
+        begin(self.what, self.file());
         self.watch_from(seen, ask, stop)
     }
 
@@ -130,6 +135,15 @@ impl Watched {
             };
         }
     }
+}
+
+/// Makes both metrics known, so that an alert sees the first time that something is not taken.
+pub(super) fn begin(what: &'static str, file: String) {
+    for outcome in ["replaced", "refused"] {
+        metrics::counter!("checkpoint_reloads_total", "what" => what, "outcome" => outcome)
+            .absolute(0);
+    }
+    metrics::gauge!("checkpoint_reload_refused", "what" => what, "file" => file).set(0.0);
 }
 
 /// Counts that something was read again, and remembers for alerts whether what is on disk is what is in use.
