@@ -68,6 +68,29 @@ def links(root, page):
     return "\n".join(wrong) or None
 
 
+def linked(page):
+    """The files that a page links to."""
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    return {(page.parent / target).resolve() for target in LINK.findall(text) if not re.match(r"[a-z]+:", target)}
+
+
+def orphans(root):
+    """Every document is reached from README.md by links, and docs/README.md names every page of its folder."""
+    reached, ahead = set(), [(root / "README.md").resolve()]
+    while ahead:
+        page = ahead.pop()
+        if page not in reached and page.suffix == ".md" and page.is_file():
+            ahead += linked(page)
+        reached.add(page)
+    pages = {path.resolve() for path in root.glob("docs/**/*.md") if "template" not in path.name}
+    wrong = [f"nothing leads from README.md to {page.relative_to(root.resolve())}" for page in sorted(pages - reached)]
+    index = root / "docs/README.md"
+    named = linked(index) if index.is_file() else set()
+    top = {path.resolve() for path in root.glob("docs/*.md")} - {index.resolve()}
+    wrong += [f"docs/README.md does not name {page.name}" for page in sorted(top - named)]
+    return "\n".join(wrong) or None
+
+
 def quick_start(readme):
     """The two commands stand there, each as a line of its own; the tour shows what it promises."""
     lines = {line.strip() for line in readme.splitlines()}
@@ -81,6 +104,7 @@ def check(root, readme):
     yield "docs/limits.md agrees with wf_core::limits", limits(root)
     yield "every guarantee of README.md has its test", guarantees(root, readme)
     yield "README.md has the two commands, and a whole tour", quick_start(readme)
+    yield "every document is reached from README.md", orphans(root)
     pages = [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("examples/*/*.md"), *root.glob("crates/*/README.md")]
     for page in sorted(pages):
         yield f"links of {page.relative_to(root)}", links(root, page)

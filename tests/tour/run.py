@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import documents
+import operations
 import tour
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,6 +28,12 @@ def controls(binary):
         page.write_text("| `A_MAX` | 2,000 |\n[x](nowhere.md)\n", encoding="utf-8")
         yield "control: a right limit is accepted", documents.limits(root)
         yield "control: a dead link is found", None if documents.links(root, page) else "it was not"
+        (root / "README.md").write_text("[a](docs/README.md)\n", encoding="utf-8")
+        (root / "docs/README.md").write_text("[b](limits.md)\n", encoding="utf-8")
+        yield "control: a page that is reached is accepted", documents.orphans(root)
+        (root / "docs/README.md").write_text("b\n", encoding="utf-8")
+        told = documents.orphans(root) or ""
+        yield "control: an orphan is found", None if "nothing leads" in told and "does not name" in told else told or "it was not"
         page.write_text("| `A_MAX` | 2,001 |\n", encoding="utf-8")
         yield "control: a wrong limit is found", None if documents.limits(root) else "it was not"
         table = "<!-- guarantees -->\n| guarantee | shown by |\n| x | `no_such_test` |\n"
@@ -36,8 +43,13 @@ def controls(binary):
 def main():
     binary = Path(sys.argv[1]).resolve()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / operations.PAGE).read_text(encoding="utf-8")
     passed = failed = 0
-    for checks in (controls(binary), documents.check(ROOT, readme), tour.check(readme, binary)):
+    alerts = (ROOT / "deploy/prometheus/alerts.yaml").read_text(encoding="utf-8")
+    runbooks = ("every alert has its runbook, and says all four things", operations.complete(alerts, page))
+    every = (controls(binary), operations.controls(binary), documents.check(ROOT, readme), (runbooks,),
+             tour.check(readme, binary), operations.check(page, binary))
+    for checks in every:
         for name, fault in checks:
             if fault is None:
                 passed += 1

@@ -15,6 +15,7 @@ from pathlib import Path
 
 MARK = "<!-- tour -->"
 SECONDS = 120
+HERE = re.compile(r"<<'(\w+)'")
 
 
 @dataclass
@@ -26,7 +27,9 @@ class Cell:
     expected: list[str] = field(default_factory=list)
 
     def continues(self):
-        """A command goes on after a backslash, and until its function is closed."""
+        """A command goes on after a backslash, and until its function or its here-document is closed."""
+        if here := HERE.search(self.command):
+            return self.command.splitlines()[-1] != here.group(1)
         return self.command.endswith("\\") or ("() {" in self.command and not self.command.endswith("}"))
 
 

@@ -25,7 +25,7 @@ const HOLDS: [&str; 12] = [
     "man/man1/wf-cli-serve.1",
     "deploy/checkpoint.service",
     "deploy/checkpoint.toml",
-    "docs/operating.md",
+    "docs/operations.md",
 ];
 /// How long a debug build may take to answer.
 const START: Duration = Duration::from_secs(60);

@@ -152,7 +152,7 @@ pub(super) async fn open_existing(table: &AwsTable) -> Result<TableStore, Failur
 fn cannot_open(error: OpenError) -> Failure {
     super::cannot_open(
         error,
-        "restore the table from before the damage: docs/operating.md says how",
+        "restore the table from before the damage: docs/operations.md says how",
     )
 }
 

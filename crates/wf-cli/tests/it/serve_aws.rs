@@ -122,7 +122,7 @@ fn the_commands_work_on_a_table_beside_the_server() {
 }
 
 fn server_tells_what_it_consumes(server: &Server) {
-    let page = include_str!("../../../../docs/operating.md");
+    let page = include_str!("../../../../docs/observability.md");
     let (_, metrics) = server.get("/metrics").unwrap();
     assert!(
         metrics.contains("checkpoint_dynamodb_requests_total{operation=\"TransactWriteItems\"}"),
@@ -132,7 +132,7 @@ fn server_tells_what_it_consumes(server: &Server) {
         let (name, kind) = line.split_once(' ').unwrap();
         assert!(
             page.contains(&format!("| `{name}` | {kind} |")),
-            "docs/operating.md has no row for {name}"
+            "docs/observability.md has no row for {name}"
         );
     }
     let units =
@@ -177,5 +177,65 @@ fn a_deadline_in_a_table_fires_once_with_two_servers_and_over_a_kill() {
     assert_eq!((passed(&server), passed(&other)), (1, 1));
     server.run(&[&["workflow", "verify"][..], &CONFIG].concat()).exits(0);
     other.stop();
+    server.stop();
+}
+
+/// Sets the schema of the store, as a newer build would.
+fn set_schema(test: &str, version: u64) {
+    let update = json!({
+        "TableName": name(test), "Key": { "PK": { "S": "STORE" }, "SK": { "S": "SECRET" } },
+        "UpdateExpression": "SET #schema = :v", "ExpressionAttributeNames": { "#schema": "schema" },
+        "ExpressionAttributeValues": { ":v": { "N": version.to_string() } },
+    });
+    ask("UpdateItem", &update);
+}
+
+/// Waits until the server is ready, or not; what `/readyz` says then.
+fn ready(server: &Server, wanted: u16) -> String {
+    let mut said = String::new();
+    until("the readiness that is wanted", || {
+        let (status, body) = server.get("/readyz").expect("an answer");
+        said = body;
+        status == wanted
+    });
+    said
+}
+
+#[test]
+#[ignore = "needs WF_AWS_ENDPOINT: cargo xtask aws"]
+fn a_server_writes_no_more_once_a_newer_build_or_a_restore_took_the_table() {
+    let server = Server::start_in(with_table("newer"), &CONFIG);
+    let view = pump::start(&server, "PUMP-204", "k1");
+    let answer = pump::answer(&view).expect("a step");
+    set_schema("newer", 2);
+    let said = ready(&server, 503);
+    assert!(said.contains("schema version 2") && said.contains("newer build"), "{said}");
+    let refused = server.call("submit_step", &answer);
+    assert_eq!(refused["error"]["code"], "BACKEND_UNAVAILABLE", "{refused:#}");
+    assert_eq!(refused["error"]["retry"], "same_call", "{refused:#}");
+    assert!(server.log().contains("the store is written to no more"), "{}", server.log());
+    // What was recorded is still answered.
+    let again = json!({
+        "procedure_id": "pump-inspection", "assets": { "pump": "PUMP-204" },
+        "inputs": { "work_order": "WO-1" }, "idempotency_key": "k1",
+    });
+    assert_eq!(server.call("start_workflow", &again)["duplicate"], true);
+    let newer = server.run(&[&["workflow", "list"][..], &CONFIG].concat()).exits(1);
+    assert!(newer.err.contains("schema version 2, this build knows up to 1"), "{}", newer.err);
+
+    set_schema("newer", 1);
+    ready(&server, 200);
+    pump::submit(&server, &view);
+
+    let report = server.run(&[&["restored", "--json"][..], &CONFIG].concat()).exits(0).json();
+    assert_eq!(report["store_id"].as_str().map(str::len), Some(32), "{report}");
+    let said = ready(&server, 503);
+    assert!(said.contains("start the server again"), "{said}");
+    let server = Server::start_in(server.stop(), &CONFIG);
+    server.run(&[&["locks", "release", "PUMP-204", "--reason", "lost"][..], &CONFIG].concat()).exits(0);
+    pump::start(&server, "PUMP-204", "k2");
+    let locks = server.run(&[&["locks", "list", "--json"][..], &CONFIG].concat()).exits(0).json();
+    assert!(locks["locks"][0]["fence"].as_u64() > Some(1_000_000), "{locks}");
+    server.run(&[&["workflow", "verify"][..], &CONFIG].concat()).exits(0);
     server.stop();
 }
