@@ -25,6 +25,7 @@ mod metadata;
 mod package;
 mod process;
 mod python;
+mod rehearse;
 mod report;
 mod rust;
 mod selftest;
@@ -82,6 +83,8 @@ enum Task {
     Semver(semver::Options),
     /// What an operator installs: linters, the built server against it, a release archive unpacked and started
     Deploy(deploy::Options),
+    /// From `git clone`, and from a release archive, to a served procedure: how long each command takes
+    Rehearse(rehearse::Options),
     /// Tests of the AWS backend against an emulator of DynamoDB, which is installed and started for them
     Aws(aws::Options),
     /// promtool over the alert rules, their tests and the expressions of the dashboard
@@ -121,6 +124,7 @@ fn run(task: Task) -> Result<bool, Fault> {
         Task::Package(options) => package::task(&root, &options),
         Task::Semver(options) => semver::task(&root, &options),
         Task::Deploy(options) => deploy::task(&root, &options),
+        Task::Rehearse(options) => rehearse::task(&root, &options),
         Task::Aws(options) => aws::task(&root, &options),
         Task::Alerts => alerts::task(&root),
         Task::Ci(options) => ci::task(&root, &options),
