@@ -94,7 +94,8 @@ impl Packed {
             return vec![format!("{} is no Rust", path.display())];
         };
         let mut found = Vec::new();
-        for (index, token) in source.tokens().iter().enumerate() {
+        // Tests that read the rest of the repository are run there.
+        for (index, token) in source.product() {
             let opens = INCLUDES.contains(&token.text.as_str()) && source.at(index + 1) == "!";
             let literal = source.tokens().get(index + 3).and_then(|token| token.string());
             // `concat!(…)` is for tests of many files; those are not in a package, or are there as a whole folder.
@@ -225,6 +226,8 @@ mod tests {
         ] {
             assert_eq!(packed(&[(name, text)]).look("the licence").len(), 1, "{name}: {text}");
         }
+        let test = "#[cfg(test)]\nmod tests { const A: &str = include_str!(\"../../docs/a.md\"); }";
+        assert_eq!(packed(&[("src/a.rs", test)]).look("the licence").len(), 0);
         let large = Packed { bytes: PACKED_BYTES_MAX + 1, ..packed(&[]) };
         assert_eq!(large.look("the licence").len(), 1);
     }
