@@ -98,7 +98,7 @@ fn another(call: &Call<'_>, commit: &Applied) -> Option<&'static str> {
     if call.key.is_some_and(|key| key != commit.cause.key.as_str()) {
         return Some("another key caused");
     }
-    if !keyless_repeat && call.payload != Some(commit.cause.fingerprint) {
+    if !keyless_repeat && !call.payload.is_some_and(|payload| commit.is_of(&payload)) {
         return Some("another payload caused");
     }
     (!has_effect(call, commit)).then_some("does not do what was asked for")

@@ -62,6 +62,8 @@ pub(super) struct Applied {
     pub(super) last: u64,
     pub(super) actor: Actor,
     pub(super) cause: Cause,
+    /// What its fingerprints are under, where it recorded a sensitive value that was not erased.
+    pub(super) salt: Option<String>,
     pub(super) effects: Vec<Effect>,
     /// Assets that it acquired, with their fences.
     pub(super) taken: Vec<(AssetId, u64)>,
@@ -92,6 +94,12 @@ pub(super) struct Row {
 }
 
 impl Applied {
+    /// It is of a call with this fingerprint.
+    pub(super) fn is_of(&self, payload: &Fingerprint) -> bool {
+        let salted = self.salt.as_deref().map(|salt| payload.blinded(salt));
+        salted.as_ref().unwrap_or(payload) == &self.cause.fingerprint
+    }
+
     /// What the command asserted before it: that the workflow still holds its assets with its fences.
     pub(super) fn asserted(&self) -> bool {
         let asserting = |effect: &Effect| {
@@ -219,6 +227,7 @@ impl Books {
             workflow: None,
             ledger: Some(key.clone()),
             assets: Vec::new(),
+            answered_as: None,
             count_open_of: None,
         };
         if let Some(row) = store.load(&query).await?.ledger {

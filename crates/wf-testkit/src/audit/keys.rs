@@ -73,9 +73,8 @@ fn of_key(key: &LedgerKey, attempts: &[&Call<'_>], commit: Option<&Applied>, fou
     if let Some(commit) = commit {
         asked_for(key, attempts, commit, found);
     }
-    let fingerprint = commit.map(|commit| commit.cause.fingerprint);
     for call in attempts {
-        after_the_first(call, attempts, fingerprint, found);
+        after_the_first(call, attempts, commit, found);
     }
 }
 
@@ -100,7 +99,7 @@ fn one_answer(attempts: &[&Call<'_>], found: &mut Found) {
 
 /// The commit of a key is of a payload that was sent with it, by an attempt that may have done it.
 fn asked_for(key: &LedgerKey, attempts: &[&Call<'_>], commit: &Applied, found: &mut Found) {
-    let same = |c: &&&Call<'_>| c.payload == Some(commit.cause.fingerprint);
+    let same = |c: &&&Call<'_>| c.payload.is_some_and(|payload| commit.is_of(&payload));
     let mut sent = attempts.iter().filter(same).peekable();
     if sent.peek().is_none() {
         let message = "what is committed with it is another payload than was sent";
@@ -115,7 +114,7 @@ fn asked_for(key: &LedgerKey, attempts: &[&Call<'_>], commit: &Applied, found: &
 fn after_the_first(
     call: &Call<'_>,
     attempts: &[&Call<'_>],
-    committed: Option<Fingerprint>,
+    committed: Option<&Applied>,
     found: &mut Found,
 ) {
     let Some(answer) = &call.answer else { return };
@@ -138,7 +137,9 @@ fn after_the_first(
             found.add(Invariant::I7, call.place(), message);
         }
     }
-    if conflict && committed.is_none_or(|fingerprint| call.payload == Some(fingerprint)) {
+    if conflict
+        && committed.is_none_or(|commit| call.payload.is_some_and(|payload| commit.is_of(&payload)))
+    {
         let message = "it is refused as a conflict, and no other payload is committed";
         found.add(Invariant::I7, call.place(), message);
     }
@@ -166,9 +167,22 @@ fn unsent(books: &Books, calls: &[Call<'_>], keyed: &Keyed<'_, '_>, found: &mut 
         if keyed.contains_key(&whose) {
             continue;
         }
-        let anonymous = (tenant.as_str(), actor.to_string(), commit.cause.fingerprint);
-        let left = keyless.get_mut(&anonymous).filter(|_| key.as_str().starts_with(MADE_UP));
-        if let Some(left) = left.filter(|left| **left > 0) {
+        let by = actor.to_string();
+        // Only a fingerprint under a salt has to be looked for.
+        let payload = match &commit.salt {
+            None => Some(commit.cause.fingerprint),
+            Some(_) => keyless
+                .iter()
+                .find(|((whose, sender, payload), left)| {
+                    *whose == tenant.as_str()
+                        && *sender == by
+                        && commit.is_of(payload)
+                        && **left > 0
+                })
+                .map(|((_, _, payload), _)| *payload),
+        };
+        let left = payload.and_then(|payload| keyless.get_mut(&(tenant.as_str(), by, payload)));
+        if let Some(left) = left.filter(|_| key.as_str().starts_with(MADE_UP)) {
             *left -= 1;
         } else {
             let message = format!("event {} is caused by {key}, which nobody sent", commit.first);

@@ -15,6 +15,7 @@ mod doubles;
 mod engine_access;
 mod engine_bench;
 mod engine_deadlines;
+mod engine_erase;
 mod engine_faults;
 mod engine_find;
 mod engine_flow;

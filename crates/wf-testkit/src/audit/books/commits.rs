@@ -68,6 +68,10 @@ impl Grouping {
             last: last.seq,
             actor: leader.actor.clone(),
             cause: leader.cause.clone(),
+            salt: events
+                .iter()
+                .find_map(|event| event.sensitive.first())
+                .map(|beside| beside.salt.clone()),
             effects: events.iter().map(|event| effect(&event.body)).collect(),
             taken: Vec::new(),
             freed: Vec::new(),

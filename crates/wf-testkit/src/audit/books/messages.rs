@@ -98,7 +98,7 @@ impl<'a> Outbox<'a> {
         for event in events {
             let place = format!("{}/{}/", event.workflow_id, event.seq);
             if let Some(to) = escalated_to(&event.body) {
-                let id = format!("{place}{to}");
+                let id = Message::id_of(event, to);
                 if !self.rows.contains_key(&(tenant.clone(), id.clone())) {
                     missing(&id, found);
                 }
