@@ -163,13 +163,29 @@ pub(crate) fn rows<T>(
     conn: &Connection,
     sql: &str,
     arguments: impl Params,
+    decode: impl FnMut(&mut Columns<'_>) -> Read<T>,
+) -> Read<Vec<T>> {
+    rows_up_to(conn, sql, arguments, decode, |_| false)
+}
+
+/// The same, up to the first that is enough: the statement does no more work after it.
+pub(crate) fn rows_up_to<T>(
+    conn: &Connection,
+    sql: &str,
+    arguments: impl Params,
     mut decode: impl FnMut(&mut Columns<'_>) -> Read<T>,
+    is_enough: impl Fn(&T) -> bool,
 ) -> Read<Vec<T>> {
     let mut statement = conn.prepare_cached(sql)?;
     let mut stepped = statement.query(arguments)?;
     let mut rows = Vec::new();
     while let Some(row) = stepped.next()? {
-        rows.push(decode(&mut Columns::new(row))?);
+        let decoded = decode(&mut Columns::new(row))?;
+        let enough = is_enough(&decoded);
+        rows.push(decoded);
+        if enough {
+            break;
+        }
     }
     Ok(rows)
 }

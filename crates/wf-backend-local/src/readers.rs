@@ -80,6 +80,17 @@ impl Readers {
         arguments: impl Params + Send + 'static,
         decode: impl Fn(&mut Columns<'_>) -> Read<T> + Send + 'static,
     ) -> Result<Vec<T>, ReadError> {
+        self.rows_up_to(sql, arguments, decode, |_| false).await
+    }
+
+    /// The same, up to the first that is enough.
+    pub(crate) async fn rows_up_to<T: Send + 'static>(
+        &self,
+        sql: &'static str,
+        arguments: impl Params + Send + 'static,
+        decode: impl Fn(&mut Columns<'_>) -> Read<T> + Send + 'static,
+        is_enough: impl Fn(&T) -> bool + Send + 'static,
+    ) -> Result<Vec<T>, ReadError> {
         let trouble = |trouble| Failure::NotApplied(trouble).into_read_error();
         let ms = self.shared.config.read_timeout_ms;
         let deadline = Instant::now() + Duration::from_millis(ms);
@@ -94,8 +105,8 @@ impl Readers {
                     return false;
                 }
             };
-            let rows =
-                until(deadline, conn).and_then(|()| connection::rows(conn, sql, arguments, decode));
+            let rows = until(deadline, conn)
+                .and_then(|()| connection::rows_up_to(conn, sql, arguments, decode, is_enough));
             let is_sound = !matches!(rows, Err(Cause::Sqlite(_)));
             let _ = reply.send(rows.map_err(|cause| {
                 if is_interrupted(&cause) {

@@ -38,6 +38,7 @@ async fn is_there(store: &LocalStore, commit: &Commit) -> bool {
         workflow: Some(commit.next.id.clone()),
         ledger: Some(commit.ledger.key.clone()),
         assets: Vec::new(),
+        answered_as: None,
         count_open_of: None,
     };
     let seen = store.load(&query).await.expect("a read");

@@ -48,6 +48,7 @@ pub(crate) fn load_query(commit: &Commit) -> LoadQuery {
         workflow: Some(commit.next.id.clone()),
         ledger: Some(commit.ledger.key.clone()),
         assets: Vec::new(),
+        answered_as: None,
         count_open_of: None,
     }
 }

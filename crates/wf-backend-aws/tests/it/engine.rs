@@ -123,6 +123,7 @@ async fn everything(bench: &Bench, work: &str) -> (Snapshot, Vec<Event>) {
         workflow: Some(id(work)),
         ledger: Some(key),
         assets: Vec::new(),
+        answered_as: None,
         count_open_of: Some(ann().actor),
     };
     let seen = bench.store.load(&query).await.expect("a read");

@@ -188,6 +188,7 @@ impl World {
                 workflow: Some(id(&work)),
                 ledger: None,
                 assets: Vec::new(),
+                answered_as: None,
                 count_open_of: None,
             };
             let seen = self.bench.store.load(&query).await.expect("a read");

@@ -44,6 +44,7 @@ async fn requests_are_as_reviewed() {
             workflow: Some(commit.next.id.clone()),
             ledger: Some(commit.ledger.key.clone()),
             assets: vec![asset("ASSET-1")],
+            answered_as: None,
             count_open_of: Some(user("ann")),
         };
         store.load(&query).await.expect("a read");

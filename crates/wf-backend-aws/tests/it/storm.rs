@@ -167,6 +167,7 @@ async fn note(store: AwsStore, id: Arc<wf_core::models::WorkflowId>, text: Strin
             workflow: Some((*id).clone()),
             ledger: None,
             assets: Vec::new(),
+            answered_as: None,
             count_open_of: None,
         };
         let state = store.load(&query).await.expect("a read").workflow.expect("a workflow");

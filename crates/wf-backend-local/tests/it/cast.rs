@@ -30,6 +30,7 @@ pub(crate) async fn load(store: &LocalStore, commit: &Commit) -> Snapshot {
         workflow: Some(commit.next.id.clone()),
         ledger: Some(commit.ledger.key.clone()),
         assets: commit.locks.iter().map(|l| l.asset_id().clone()).collect(),
+        answered_as: None,
         count_open_of: None,
     };
     store.load(&query).await.expect("a read")

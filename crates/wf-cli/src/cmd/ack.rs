@@ -95,6 +95,7 @@ async fn workflow(args: &AckArgs, store: &dyn StorageBackendPort) -> Result<Work
         workflow: Some(args.workflow.clone()),
         ledger: None,
         assets: Vec::new(),
+        answered_as: None,
         count_open_of: None,
     };
     store.load(&query).await?.workflow.ok_or_else(|| {

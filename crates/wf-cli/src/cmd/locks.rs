@@ -172,6 +172,7 @@ async fn held(
         workflow: None,
         ledger: None,
         assets: candidates.clone(),
+        answered_as: None,
         count_open_of: None,
     };
     let rows = store.load(&query).await?.locks;

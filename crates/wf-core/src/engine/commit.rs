@@ -94,6 +94,7 @@ impl Engine {
             workflow: None,
             ledger: Some(commit.ledger.key.clone()),
             assets: Vec::new(),
+            answered_as: None,
             count_open_of: None,
         };
         match self.parts.store.load(&query).await.map(|snapshot| snapshot.ledger) {

@@ -231,6 +231,7 @@ impl Engine {
             workflow: Some(id.clone()),
             ledger: None,
             assets: Vec::new(),
+            answered_as: None,
             count_open_of: None,
         };
         self.parts.store.load(&query).await.map_err(|error| unreadable(&error))
@@ -247,6 +248,7 @@ impl Engine {
             workflow: None,
             ledger: None,
             assets,
+            answered_as: None,
             count_open_of: None,
         };
         self.parts.store.load(&query).await.map_err(|error| unreadable(&error))

@@ -85,6 +85,7 @@ async fn unchanged(store: &dyn StorageBackendPort, workflow: &Workflow) -> Resul
         workflow: Some(workflow.id.clone()),
         ledger: None,
         assets: Vec::new(),
+        answered_as: None,
         count_open_of: None,
     };
     let now = store.load(&query).await?.workflow;
@@ -139,6 +140,7 @@ async fn marked(
             workflow: None,
             ledger: Some(key),
             assets: Vec::new(),
+            answered_as: None,
             count_open_of: None,
         };
         let row = store.load(&query).await?.ledger;

@@ -31,6 +31,7 @@ pub(super) fn query(tenant: &TenantId) -> LoadQuery {
         workflow: None,
         ledger: None,
         assets: Vec::new(),
+        answered_as: None,
         count_open_of: None,
     }
 }

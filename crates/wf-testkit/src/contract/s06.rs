@@ -5,7 +5,7 @@ use wf_core::ports::{Commit, Recent, Snapshot};
 
 use super::cast::{ann, bob, plant, start, start_by, start_with_everything, step_after, wf};
 use super::look::{self, MANY, Store};
-use super::{ContractFixture, Verdict, Violation, check_eq};
+use super::{ContractFixture, Verdict, Violation, check, check_eq};
 use crate::build::{CommitBuilder, asset, at, user};
 
 /// Commits and gives back what was committed.
@@ -75,6 +75,33 @@ pub async fn s06_load_brings_the_lock_rows(fixture: &dyn ContractFixture) -> Ver
     let mut rows: Vec<_> = seen.locks.iter().map(|r| r.asset_id.as_str()).collect();
     rows.sort_unstable();
     check_eq!(rows, ["GAUGE:3", "PUMP-7", "VALVE.1"], "the rows");
+    Ok(())
+}
+
+/// A load for a call that the ledger may have answered brings the row then, and for any other call everything.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s06_load_stops_at_its_own_answer_only(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    let first = sent(&store, start_with_everything(1, 1)).await?;
+    let mut query = look::query(&plant());
+    query.workflow = Some(first.next.id.clone());
+    query.ledger = Some(first.ledger.key.clone());
+    query.count_open_of = Some(ann());
+    let whole = store.load(&query).await?;
+    check!(whole.workflow.is_some() && whole.ledger.is_some(), "the whole: {whole:?}");
+
+    query.answered_as = Some(first.ledger.entry.fingerprint);
+    let answered = store.load(&query).await?;
+    check_eq!(answered.ledger, whole.ledger, "the row that answers");
+    let other = sent(&store, start_by(2, &bob())).await?;
+    query.answered_as = Some(other.ledger.entry.fingerprint);
+    check!(query.answered_as != Some(first.ledger.entry.fingerprint), "two fingerprints");
+    check_eq!(store.load(&query).await?, whole, "a call with another fingerprint");
+    query.ledger = None;
+    let without = Snapshot { ledger: None, ..whole };
+    check_eq!(store.load(&query).await?, without, "a call without a key");
     Ok(())
 }
 

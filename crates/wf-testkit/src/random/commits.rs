@@ -222,6 +222,7 @@ pub(super) fn nothing(tenant: &TenantId) -> LoadQuery {
         workflow: None,
         ledger: None,
         assets: Vec::new(),
+        answered_as: None,
         count_open_of: None,
     }
 }

@@ -45,6 +45,7 @@ impl Runner<'_> {
                     workflow: Some(id.clone()),
                     ledger: None,
                     assets: assets().into_iter().take(2).collect(),
+                    answered_as: None,
                     count_open_of: Some(actor),
                 };
                 self.compare_load(&query).await?;

@@ -321,6 +321,7 @@ impl Bench {
             workflow,
             ledger,
             assets: Vec::new(),
+            answered_as: None,
             count_open_of: None,
         };
         self.model.load(&query).await.unwrap()

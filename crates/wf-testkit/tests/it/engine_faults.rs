@@ -275,6 +275,7 @@ fn nothing() -> wf_core::ports::LoadQuery {
         workflow: None,
         ledger: None,
         assets: Vec::new(),
+        answered_as: None,
         count_open_of: None,
     }
 }

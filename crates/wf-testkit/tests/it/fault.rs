@@ -27,6 +27,7 @@ async fn is_there(store: &dyn StorageBackendPort, commit: &Commit) -> bool {
         workflow: Some(commit.next.id.clone()),
         ledger: None,
         assets: Vec::new(),
+        answered_as: None,
         count_open_of: None,
     };
     store.load(&query).await.unwrap().workflow.is_some()

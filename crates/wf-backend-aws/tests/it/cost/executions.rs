@@ -17,6 +17,7 @@ async fn workflow(bench: &Bench, work: &str) -> Workflow {
         workflow: Some(id(work)),
         ledger: None,
         assets: Vec::new(),
+        answered_as: None,
         count_open_of: None,
     };
     let seen = bench.store.load(&query).await.expect("a read");

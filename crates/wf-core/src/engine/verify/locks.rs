@@ -47,7 +47,14 @@ async fn load(
     workflow: Option<WorkflowId>,
     assets: Vec<AssetId>,
 ) -> Result<Snapshot, ReadError> {
-    let query = LoadQuery { tenant, workflow, ledger: None, assets, count_open_of: None };
+    let query = LoadQuery {
+        tenant,
+        workflow,
+        ledger: None,
+        answered_as: None,
+        assets,
+        count_open_of: None,
+    };
     store.load(&query).await
 }
 
