@@ -174,6 +174,44 @@ async fn sensitive_values_can_be_erased_beside_their_events() {
     assert!(events.iter().all(|event| event.sensitive.is_empty()));
 }
 
+/// Neither the file nor its log keeps what was erased, although nothing was written anew.
+#[tokio::test]
+async fn an_erased_value_is_overwritten_in_the_files() {
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    let secret = |value: &str| {
+        let value = serde_json::json!(value);
+        vec![wf_core::state_machine::SensitiveValue::new("value", "5a17".repeat(8), value)]
+    };
+    let note =
+        || wf_core::state_machine::EventBody::ProblemNoted { step_id: None, summary: "x".into() };
+    let commit = start(1).event_with(note(), secret("CANARY")).event_with(note(), secret("KEPT"));
+    let commit = commit.build();
+    store.commit(commit.clone()).await.unwrap();
+    let holding = |marker: &str| {
+        let files = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+        let bytes = files.filter(|path| path.is_file()).map(|path| std::fs::read(path).unwrap());
+        bytes.filter(|b| b.windows(marker.len()).any(|part| part == marker.as_bytes())).count()
+    };
+    assert!(holding("CANARY") > 0, "it can be found");
+    let was = secret("CANARY");
+    let erased = wf_core::state_machine::Erased {
+        at: commit.next.updated_at,
+        by: commit.next.owner.id.clone(),
+        reason: "asked for".to_owned(),
+    };
+    let becomes = was.iter().map(|value| value.erase(erased.clone())).collect();
+    let (tenant, workflow_id) = (commit.next.tenant.clone(), commit.next.id.clone());
+    let erasure = wf_core::ports::Erasure { tenant, workflow_id, seq: 2, was, becomes };
+    assert!(store.erase(&erasure).await.unwrap());
+    assert!(store.forget(false).await.unwrap(), "nobody reads");
+    assert_eq!(holding("CANARY"), 0);
+    assert!(holding("KEPT") > 0, "what was not erased stays");
+    assert!(store.forget(true).await.unwrap(), "written anew");
+    assert!(holding("KEPT") > 0);
+    assert_eq!(store.integrity_check().await.unwrap(), Vec::<String>::new());
+}
+
 /// Whatever happens to the futures of their callers, commits are there whole or not at all, and the store goes on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cancelled_futures_are_all_or_none() {

@@ -23,6 +23,8 @@ fn every_help_is_as_reviewed() {
         "workflow show",
         "workflow history",
         "workflow evidence",
+        "workflow export",
+        "workflow erase",
         "workflow verify",
         "verify-evidence",
         "locks",

@@ -23,8 +23,8 @@ pub(super) async fn print(
             break;
         }
         for event in &mut page {
-            // The salted digest stays in the chain; the value itself is nobody's business here.
-            event.sensitive.clear();
+            // The salted digest stays in the chain; the value itself is nobody's business here. That it was erased, is.
+            event.sensitive.retain(|beside| beside.erased.is_some());
         }
         all.append(&mut page);
     }
@@ -40,7 +40,7 @@ pub(super) async fn print(
                 event.at.to_string(),
                 event.actor.to_string(),
                 event.body.kind().to_owned(),
-                about(&event.body),
+                about(event),
             ]
         })
         .collect();
@@ -49,8 +49,13 @@ pub(super) async fn print(
 
 /// A value for people.
 pub(super) fn shown(reading: &Reading) -> String {
+    shown_or(reading, "(withheld)")
+}
+
+/// A value for people, or `hidden` where it is withheld.
+fn shown_or(reading: &Reading, hidden: &str) -> String {
     if reading.withheld {
-        return "(withheld)".to_owned();
+        return hidden.to_owned();
     }
     match &reading.unit {
         Some(unit) => format!("{} {unit}", reading.value),
@@ -58,8 +63,10 @@ pub(super) fn shown(reading: &Reading) -> String {
     }
 }
 
-fn about(body: &EventBody) -> String {
-    match body {
+fn about(event: &Event) -> String {
+    let hidden = if event.sensitive.is_empty() { "(withheld)" } else { "(erased)" };
+    let shown = |reading: &Reading| shown_or(reading, hidden);
+    match &event.body {
         EventBody::WorkflowStarted { procedure, assets, .. } => {
             let assets: Vec<&str> = assets.iter().map(|asset| asset.id.as_str()).collect();
             format!("{} version {}: {}", procedure.id, procedure.version, assets.join(", "))

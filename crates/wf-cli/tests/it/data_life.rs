@@ -1,0 +1,146 @@
+//! The life of data at the command line: exports, erasures that leave nothing in the files, and their messages.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::binary::run;
+use crate::server::Server;
+
+/// A procedure with a sensitive input and a sensitive step.
+const BADGE: &str = "
+schema: checkpoint/procedure/v1
+id: badge-check
+version: 1
+title: Badge check
+assets:
+  - role: gate
+    say: gate
+    id: { prefix: GATE-, digits: { max: 9 } }
+    example: GATE-1
+inputs:
+  type: object
+  properties:
+    visitor:
+      type: string
+      say: visitor
+      sensitive: true
+steps:
+  - id: badge
+    kind: text
+    prompt: What is on the badge?
+    sensitive: true
+    confirm: never
+  - id: remark
+    kind: text
+    prompt: Anything else?
+    confirm: never
+";
+
+const VALUE: &str = "CANARY-BADGE-4711";
+const VISITOR: &str = "CANARY-VISITOR-0815";
+
+fn served() -> Server {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("procedures")).unwrap();
+    std::fs::write(folder.path().join("procedures/badge.yaml"), BADGE).unwrap();
+    Server::start_in(folder, &["--procedures", "procedures"])
+}
+
+fn visited(server: &Server) -> String {
+    let view = server.call(
+        "start_workflow",
+        &json!({
+            "procedure_id": "badge-check",
+            "assets": { "gate": "GATE-1" },
+            "inputs": { "visitor": VISITOR },
+            "idempotency_key": "k1",
+        }),
+    );
+    let id = view["workflow"]["id"].as_str().unwrap_or_else(|| panic!("{view:#}")).to_owned();
+    for (step, value, key) in
+        [("badge", VALUE, "k2"), ("remark", "=cmd|' /C calc'!A0, \"quoted\"", "k3")]
+    {
+        let view = server.call(
+            "submit_step",
+            &json!({ "workflow_id": id, "step_id": step, "value": value, "idempotency_key": key }),
+        );
+        assert_eq!(view["ok"], true, "{view:#}");
+    }
+    id
+}
+
+/// Files of the database that hold `marker`.
+fn holding(folder: &Path, marker: &str) -> Vec<String> {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let holds = |path: &std::path::PathBuf| {
+        path.is_file() && {
+            let bytes = std::fs::read(path).unwrap();
+            bytes.windows(marker.len()).any(|part| part == marker.as_bytes())
+        }
+    };
+    files.filter(holds).map(|path| path.display().to_string()).collect()
+}
+
+#[test]
+fn exports_mask_and_erasures_leave_nothing_in_the_files() {
+    let server = served();
+    let id = visited(&server);
+
+    let lines = server.run(&["workflow", "export"]).exits(0).out;
+    let records: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(records[0]["workflow"]["id"], json!(id));
+    let beside: Vec<&Value> = records
+        .iter()
+        .map(|record| &record["event"]["sensitive"])
+        .filter(|s| s.is_array())
+        .collect();
+    assert_eq!(beside[1], &json!([{ "name": "value", "withheld": true }]));
+    assert!(!lines.contains("CANARY"), "{lines}");
+
+    let out = server.path().join("readings.csv");
+    let out = out.to_str().unwrap();
+    let csv = ["workflow", "export", "--format", "csv", "--out", out];
+    let told = server.run(&[&csv[..], &["--json"]].concat()).exits(0).json();
+    assert_eq!((&told["workflows"], &told["rows"]), (&json!(1), &json!(2)));
+    let text = std::fs::read_to_string(out).unwrap();
+    assert!(text.starts_with("tenant,workflow_id,") && !text.contains("CANARY"), "{text}");
+    // A formula is text with an apostrophe, and quoted as RFC 4180 asks.
+    assert!(text.contains("\"'=cmd|' /C calc'!A0, \"\"quoted\"\"\""), "{text}");
+    let again = server.run(&csv).exits(1);
+    assert!(again.err.contains("exists already"), "{}", again.err);
+    server.run(&["workflow", "export", "--format", "csv", "--json"]).exits(2);
+    std::fs::remove_file(out).unwrap();
+
+    let whole = server.run(&["workflow", "export", "--id", &id, "--include-sensitive"]).exits(0);
+    assert!(whole.out.contains(VALUE) && whole.err.contains("sensitive values"), "{}", whole.err);
+    let evidence = server.run(&["workflow", "evidence", &id]).exits(0).out;
+
+    assert_ne!(holding(server.path(), VALUE), Vec::<String>::new(), "the marker can be found");
+    let erase = ["workflow", "erase", "--workflow", &id, "--reason", "asked for", "--json"];
+    let looked = server.run(&[&erase[..], &["--dry-run"]].concat()).exits(0).json();
+    assert_eq!(looked["erased"].as_array().unwrap().len(), 2);
+    server.run(&["workflow", "erase", "--workflow", &id, "--reason", " "]).exits(2);
+    let badge = server.run(&[&erase[..], &["--step", "badge"]].concat()).exits(0).json();
+    assert_eq!(badge["erased"][0]["step_id"], "badge");
+    let all = server.run(&[&erase[..], &["--compact"]].concat()).exits(0).json();
+    assert_eq!(
+        (all["erased"].as_array().unwrap().len(), all["already"].as_array().unwrap().len()),
+        (1, 1)
+    );
+
+    server.run(&["workflow", "verify"]).exits(0);
+    let history = server.run(&["workflow", "history", &id]).exits(0).out;
+    assert!(history.contains("badge = (erased)"), "{history}");
+    let csv = server.run(&["workflow", "export", "--format", "csv"]).exits(0).out;
+    assert!(csv.contains(",erased,"), "{csv}");
+    let view = server.call("get_status", &json!({ "workflow_id": id, "detail": "full" }));
+    assert_eq!(view["ok"], true, "the server goes on: {view:#}");
+    let folder = server.stop();
+    for marker in [VALUE, VISITOR] {
+        assert_eq!(holding(folder.path(), marker), Vec::<String>::new(), "{marker}");
+    }
+    std::fs::write(folder.path().join("evidence.json"), evidence).unwrap();
+    run(folder.path(), &["verify-evidence", "evidence.json"]).exits(0);
+}
