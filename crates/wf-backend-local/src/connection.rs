@@ -37,7 +37,7 @@ const WRITING: &str = "
 PRAGMA synchronous = FULL;
 PRAGMA fullfsync = 1;
 PRAGMA wal_autocheckpoint = 4000;
-PRAGMA cache_size = -8192;";
+PRAGMA cache_size = -4096;";
 
 const READING: &str = "
 PRAGMA query_only = ON;
