@@ -3,6 +3,7 @@
 //! Each check is a function from the workspace (files and crate graph) to violations. The modules group them by
 //! what they look at; [`CHECKS`] is the list. Every check has at least one mutant in [`crate::selftest`].
 
+pub(crate) mod alerts;
 mod allowance;
 mod decisions;
 mod documents;
@@ -13,6 +14,7 @@ pub(crate) mod manifests;
 pub(crate) mod neutral;
 mod ports;
 pub(crate) mod publishing;
+mod seeing;
 mod shape;
 mod sizes;
 mod sqlite;
@@ -25,7 +27,7 @@ use crate::report::Report;
 use crate::{Check, Workspace};
 
 /// Every check, cheap and general ones first.
-pub(crate) const CHECKS: [Check; 24] = [
+pub(crate) const CHECKS: [Check; 27] = [
     Check {
         name: "sources-lex",
         rule: "every Rust file can be read as tokens",
@@ -128,6 +130,21 @@ pub(crate) const CHECKS: [Check; 24] = [
         name: "error-pages",
         rule: "every error code has a page in docs/errors, every page a code, and the index lists them",
         run: error_pages::one_to_one,
+    },
+    Check {
+        name: "metrics-table",
+        rule: "docs/observability.md has a row for every metric that is told, and for no other",
+        run: seeing::metrics_table,
+    },
+    Check {
+        name: "log-table",
+        rule: "docs/logs.md has a row for every warning and error that is logged, and for no other",
+        run: seeing::log_table,
+    },
+    Check {
+        name: "metrics-known",
+        rule: "alerts and dashboard name metrics that exist; an alert has severity, words, runbook and tests",
+        run: alerts::known_metrics,
     },
     Check {
         name: "domain-neutral",

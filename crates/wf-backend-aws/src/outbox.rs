@@ -89,6 +89,7 @@ async fn take(
 
 /// A stream that cannot be read is left alone.
 async fn never_due(link: &Link, key: &Key, why: &str) -> Result<(), Fail> {
+    metrics::counter!("checkpoint_notifications_damaged_total").increment(1);
     tracing::error!(key = key.pk, why, "a stream of messages is damaged and is left alone");
     let remove = Expression::new("REMOVE due_at, state_pk, state_sk", []);
     link.update(key, &remove, &Expression::new("attribute_exists(PK)", [])).await?;
@@ -153,6 +154,7 @@ async fn put_aside(link: &Link, key: &Key, item: &Item, why: &str) -> Result<(),
     if item.opt_text("delivery")? == Some(outbox::name(OutboxState::Dead)) {
         return Ok(());
     }
+    metrics::counter!("checkpoint_notifications_damaged_total").increment(1);
     tracing::error!(key = key.pk, place = key.sk, why, "a message is damaged and is given up");
     let place = item.opt_text(BY_ID.sk)?.unwrap_or(&key.sk);
     let dead = Expression::new(

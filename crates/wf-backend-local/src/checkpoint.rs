@@ -77,7 +77,7 @@ fn periods(shared: &Arc<Shared>, writer: &WeakSender<Job>, stop: &Receiver<Infal
         if !ours {
             // Callers hear that the store is unavailable; only here, once, does an operator hear why.
             if was_ours {
-                tracing::error!("{}", Trouble::Replaced);
+                tracing::error!(why = %Trouble::Replaced, "the database is not the file that was opened");
             }
             state.conn = None;
         } else if let Err(error) = state.period() {

@@ -13,6 +13,7 @@ pub(super) fn mutants(workspace: &Workspace) -> Vec<Mutant> {
     all.extend(member_mutants());
     all.extend(publishing_mutants());
     all.extend(document_mutants());
+    all.extend(seeing_mutants());
     all.extend(word_mutants(workspace));
     all
 }
@@ -257,6 +258,66 @@ fn publishing_mutants() -> Vec<Mutant> {
         edited(CHECK, "an example that no test compiles", README, "```rust", "```rust,ignore"),
         edited(CHECK, "a feature that nobody reads about", README, "`failpoints`", "`elsewhere`"),
         removed(CHECK, "a crate without its licence", "crates/wf-core/LICENSE"),
+    ]
+}
+
+fn seeing_mutants() -> Vec<Mutant> {
+    const ALERTS: &str = "deploy/prometheus/alerts.yaml";
+    let warning = "fn a() { tracing::warn!(words = 1, \"nobody wrote this down\"); }";
+    vec![
+        in_core("metrics-table", "a new metric", "fn a() { metrics::gauge!(\"checkpoint_new\"); }"),
+        in_core(
+            "metrics-table",
+            "a metric of another type",
+            "fn a() { metrics::gauge!(\"checkpoint_writer_panics\"); }",
+        ),
+        in_core("metrics-table", "a name that is data", "fn a() { metrics::counter!(name); }"),
+        edited(
+            "metrics-table",
+            "a row of nothing",
+            "docs/observability.md",
+            "| `checkpoint_wal_bytes` |",
+            "| `checkpoint_log_bytes` |",
+        ),
+        in_core("log-table", "a new warning", warning),
+        in_core("log-table", "a warning without words", "fn a() { tracing::warn!(\"{}\", b); }"),
+        edited("log-table", "a row of nothing", "docs/logs.md", "| warn |", "| error |"),
+        edited(
+            "metrics-known",
+            "an alert on nothing",
+            ALERTS,
+            "checkpoint_wal_bytes >",
+            "checkpoint_log_bytes >",
+        ),
+        edited(
+            "metrics-known",
+            "an alert without a runbook",
+            ALERTS,
+            "#checkpointloglarge",
+            "#nowhere",
+        ),
+        edited(
+            "metrics-known",
+            "an alert without severity",
+            ALERTS,
+            "severity: critical",
+            "severity: loud",
+        ),
+        edited(
+            "metrics-known",
+            "an alert without a test",
+            "deploy/prometheus/alerts.test.yaml",
+            "CheckpointBug fires",
+            "CheckpointBug burns",
+        ),
+        edited(
+            "metrics-known",
+            "a panel of nothing",
+            "deploy/grafana/checkpoint.json",
+            "checkpoint_memory_bytes",
+            "checkpoint_memory",
+        ),
+        removed("metrics-known", "no dashboard", "deploy/grafana/checkpoint.json"),
     ]
 }
 

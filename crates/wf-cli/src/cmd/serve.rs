@@ -150,11 +150,7 @@ async fn serve(
             compose::serving(config, &backend, &loaded).await?;
         let (ask, _) = watch::channel(());
         let (end, stop) = watch::channel(false);
-        let reload = reload::Reload {
-            engine: Arc::clone(&engine),
-            dir: config.procedures.clone(),
-            ask: ask.clone(),
-        };
+        let reload = reload::Reload::new(Arc::clone(&engine), config, ask.clone());
         let signals = signals.watch(reload, end.clone());
         let probes = Arc::new(probes::Process::new(backend.clone(), registry.clone()));
         let server = if ways.http {
@@ -173,13 +169,13 @@ async fn serve(
             tokio::spawn(stdio::serve(http(config, &ways), engine, stop, end))
         });
         let sources = reload::Sources {
-            certificate: certificate.zip(tls),
+            certificate: certificate.zip(tls.clone()),
             engine: Arc::clone(&engine),
             webhooks,
         };
         let watched = sources.watch(config, &before, &ask, &stop);
         let work = work::start(work::Parts {
-            standing: standing::Parts::new(Arc::clone(&engine), probes, config),
+            standing: standing::Parts::new(Arc::clone(&engine), probes, tls, config),
             engine,
             orchestrator,
             reconciler,
