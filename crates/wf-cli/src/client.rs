@@ -1,8 +1,10 @@
-//! A small MCP client over plain HTTP for `call`: one stateless `tools/call` of revision 2025-11-25.
+//! A small MCP client over plain HTTP for `call`: one stateless `tools/call` of revision 2025-11-25; and [`get`] for the
+//! pages of an operator.
 //!
 //! Streamable HTTP, sections "Sending Messages to the Server" and "Protocol Version Header" of that revision: both
 //! answer forms are accepted and the version header is sent. Servers of this product need no `initialize`.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,6 +20,8 @@ use crate::exit::Failure;
 
 /// The revision that is spoken.
 const REVISION: &str = "2025-11-25";
+/// What it says it is.
+const AGENT: &str = concat!("wf-cli/", env!("CARGO_PKG_VERSION"));
 /// Largest answer that is read, in bytes.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 
@@ -107,11 +111,6 @@ impl Endpoint {
     }
 
     async fn post(&self, body: Bytes) -> Result<(StatusCode, String, Bytes), Failure> {
-        let lost = |error: hyper::Error| {
-            Failure::unavailable("the connection broke before the answer; the outcome is unknown")
-                .because(error)
-                .help("send the very same call again, with the same idempotency_key")
-        };
         let authority = self.url.authority().map_or("", http::uri::Authority::as_str);
         let address = self.host.trim_start_matches('[').trim_end_matches(']');
         let stream = TcpStream::connect((address, self.port)).await.map_err(|error| {
@@ -119,9 +118,6 @@ impl Endpoint {
                 .because(error)
                 .help("start one with `wf-cli serve`, or name another with --url")
         })?;
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(lost)?;
-        let driver = tokio::spawn(connection);
         let path = self.url.path_and_query().map_or("/mcp", |path| path.as_str());
         let mut request = Request::builder()
             .method(Method::POST)
@@ -130,28 +126,77 @@ impl Endpoint {
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, text/event-stream")
             .header("mcp-protocol-version", REVISION)
-            .header(USER_AGENT, concat!("wf-cli/", env!("CARGO_PKG_VERSION")))
+            .header(USER_AGENT, AGENT)
             .body(Full::new(body))
             .map_err(|error| Failure::usage("the call cannot be written").because(error))?;
         if let Some(value) = &self.authorization {
             request.headers_mut().insert(AUTHORIZATION, value.clone());
         }
-        let response = sender.send_request(request).await.map_err(lost)?;
-        let status = response.status();
-        let kind = response
-            .headers()
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or("")
-            .to_owned();
-        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX)
-            .collect()
-            .await
-            .map_err(|error| Failure::unavailable("the answer could not be read").because(error))?
-            .to_bytes();
-        driver.abort();
-        Ok((status, kind, body))
+        exchange(stream, request).await
     }
+}
+
+/// Gets a page of an operator (`/healthz`, `/readyz`, `/metrics`) from a server of this product.
+///
+/// # Errors
+/// Unavailable when no whole answer came within `wait`.
+pub(crate) async fn get(
+    address: SocketAddr,
+    path: &str,
+    wait: Duration,
+) -> Result<(StatusCode, Bytes), Failure> {
+    let asked = async {
+        let stream = TcpStream::connect(address).await.map_err(|error| {
+            Failure::unavailable(format!("no server answers at {address}")).because(error)
+        })?;
+        let request = Request::builder()
+            .uri(path)
+            .header(HOST, address.to_string())
+            .header(USER_AGENT, AGENT)
+            .body(Full::new(Bytes::new()))
+            .map_err(|error| Failure::usage("the question cannot be written").because(error))?;
+        exchange(stream, request).await
+    };
+    let (status, _, body) = tokio::time::timeout(wait, asked).await.map_err(|_| {
+        Failure::unavailable(format!("no answer from {address} within {} s", wait.as_secs()))
+    })??;
+    Ok((status, body))
+}
+
+/// One request on a connection of its own: status, content type, body.
+async fn exchange(
+    stream: TcpStream,
+    request: Request<Full<Bytes>>,
+) -> Result<(StatusCode, String, Bytes), Failure> {
+    let asks = request.method() == Method::GET;
+    let lost = |error: hyper::Error| {
+        let failure =
+            Failure::unavailable("the connection broke before the answer; the outcome is unknown")
+                .because(error);
+        if asks {
+            failure
+        } else {
+            failure.help("send the very same call again, with the same idempotency_key")
+        }
+    };
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(lost)?;
+    let driver = tokio::spawn(connection);
+    let response = sender.send_request(request).await.map_err(lost)?;
+    let status = response.status();
+    let kind = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or("")
+        .to_owned();
+    let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX)
+        .collect()
+        .await
+        .map_err(|error| Failure::unavailable("the answer could not be read").because(error))?
+        .to_bytes();
+    driver.abort();
+    Ok((status, kind, body))
 }
 
 fn read_answer(status: StatusCode, kind: &str, body: &[u8]) -> Result<Value, Failure> {

@@ -326,5 +326,23 @@ fn doctor_looks_and_changes_nothing() {
     let text = server.run(&["doctor", "--quick", "--set", &set]).exits(0).out;
     assert!(text.contains("not looked at"), "{text}");
     assert!(text.contains("→ fine when that is the server"), "{text}");
+
+    // An authorization server that is away fails the whole look, and is no reason to end a process that lives.
+    let issuer = ["auth.mode=jwt", "auth.issuer=https://127.0.0.1:9"];
+    let with = |how: &str, listen: &str| {
+        let more = [
+            "--set",
+            issuer[0],
+            "--set",
+            issuer[1],
+            "--set",
+            "server.public_url=https://a.example",
+        ];
+        server.run(&[&["doctor", how, "--set", listen], &more[..]].concat())
+    };
+    with("--quick", &set).exits(1);
+    let alive = with("--alive", &set).exits(0).out;
+    assert!(alive.contains("it lives"), "{alive}");
+    with("--alive", "server.listen=127.0.0.1:9").exits(3);
     server.stop();
 }
