@@ -15,7 +15,7 @@ use crate::wire;
 
 /// Lines apart about what random commands do and no decision ever does: work runs by a definition that nobody stored, and
 /// deadlines are removed that its state has.
-async fn strays(store: &AwsStore) -> Vec<String> {
+pub(crate) async fn strays(store: &AwsStore) -> Vec<String> {
     let mut lines = store.strays().await.expect("a look");
     let apart = ["the definition that it runs by", "its deadlines are not those"];
     lines.retain(|line| !apart.iter().any(|text| line.contains(text)));

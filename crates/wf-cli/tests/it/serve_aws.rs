@@ -232,7 +232,9 @@ fn a_server_writes_no_more_once_a_newer_build_or_a_restore_took_the_table() {
     let said = ready(&server, 503);
     assert!(said.contains("start the server again"), "{said}");
     let server = Server::start_in(server.stop(), &CONFIG);
-    server.run(&[&["locks", "release", "PUMP-204", "--reason", "lost"][..], &CONFIG].concat()).exits(0);
+    server
+        .run(&[&["locks", "release", "PUMP-204", "--reason", "lost"][..], &CONFIG].concat())
+        .exits(0);
     pump::start(&server, "PUMP-204", "k2");
     let locks = server.run(&[&["locks", "list", "--json"][..], &CONFIG].concat()).exits(0).json();
     assert!(locks["locks"][0]["fence"].as_u64() > Some(1_000_000), "{locks}");

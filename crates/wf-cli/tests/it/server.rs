@@ -89,6 +89,13 @@ impl Server {
             .unwrap_or_else(|| panic!("no answer to {tool}: {}", self.log()))
     }
 
+    /// One tool call with somebody's token, which must be answered.
+    pub(crate) fn call_as(&self, token: &str, tool: &str, arguments: &Value) -> Value {
+        let header = format!("authorization: Bearer {token}\r\n");
+        call_with(self.port, &header, tool, arguments)
+            .unwrap_or_else(|| panic!("no answer to {tool}: {}", self.log()))
+    }
+
     /// The port, for callers in other threads.
     pub(crate) fn port(&self) -> u16 {
         self.port
@@ -189,6 +196,10 @@ pub(crate) fn read(path: &PathBuf) -> String {
 
 /// One tool call on its own connection; the structured content.
 pub(crate) fn call(port: u16, tool: &str, arguments: &Value) -> Option<Value> {
+    call_with(port, "", tool, arguments)
+}
+
+fn call_with(port: u16, headers: &str, tool: &str, arguments: &Value) -> Option<Value> {
     let body = json!({
         "jsonrpc": "2.0", "id": 7, "method": "tools/call",
         "params": { "name": tool, "arguments": arguments },
@@ -199,7 +210,7 @@ pub(crate) fn call(port: u16, tool: &str, arguments: &Value) -> Option<Value> {
         &format!(
             "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\ncontent-type: application/json\r\n\
              accept: application/json, text/event-stream\r\nmcp-protocol-version: 2025-11-25\r\n\
-             content-length: {}\r\n\r\n{body}",
+             {headers}content-length: {}\r\n\r\n{body}",
             body.len()
         ),
     )?;
@@ -208,7 +219,7 @@ pub(crate) fn call(port: u16, tool: &str, arguments: &Value) -> Option<Value> {
 }
 
 /// One request; status and body, or `None` when the connection is refused or breaks.
-fn exchange(port: u16, request: &str) -> Option<(u16, String)> {
+pub(crate) fn exchange(port: u16, request: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;
     stream.write_all(request.as_bytes()).ok()?;

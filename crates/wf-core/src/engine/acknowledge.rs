@@ -96,6 +96,11 @@ impl Engine {
         let by = Principal::part(claims.tenant.clone(), Actor::acknowledgements());
         let read = self.workflow(&by, &claims.workflow_id).await;
         let workflow = read.map_err(|_| AckRefusal::Unavailable)?.ok_or(AckRefusal::Unknown)?;
+        // The id of a block is a place in a history. After a restore another block may have the one of a block of the lost
+        // time; the link to that one is older than the block.
+        if workflow.block(&claims.block_id).is_some_and(|block| claims.told_at() < block.at) {
+            return Err(AckRefusal::Unknown);
+        }
         Ok((claims, workflow))
     }
 

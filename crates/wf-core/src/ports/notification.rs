@@ -8,13 +8,14 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::models::{TenantId, Timestamp, WorkflowId};
+use crate::state_machine::Event;
 
 use super::Source;
 
 /// One message: what a sink gets (notifications.md, Body). Never holds a sensitive value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Stable over redelivery: `<workflow id>/<seq>/<recipient>`.
+    /// Stable over redelivery: see [`Message::id_of`].
     pub id: String,
     /// The event's kind.
     #[serde(rename = "type")]
@@ -31,6 +32,21 @@ pub struct Message {
     pub recipient: String,
     /// What about.
     pub data: Value,
+}
+
+/// Characters of the event's hash in the id of a message.
+const HASH_CHARS: usize = 8;
+
+impl Message {
+    /// The id of the message by which a recipient is told of an event: `<workflow id>/<seq>/<recipient>/<hash>`, the first
+    /// eight digits of the event's hash at its end. A store that was restored writes its history anew from some place on,
+    /// and a receiver that remembers ids must not take the new message for the one of the lost time.
+    #[must_use]
+    pub fn id_of(event: &Event, recipient: &str) -> String {
+        let hash = event.hash.as_str();
+        let hash = hash.get(..HASH_CHARS).unwrap_or(hash);
+        format!("{}/{}/{recipient}/{hash}", event.workflow_id, event.seq)
+    }
 }
 
 /// A delivery that did not succeed.

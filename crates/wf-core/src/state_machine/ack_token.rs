@@ -50,6 +50,12 @@ impl AckClaims {
         }
     }
 
+    /// When the event happened that tells of the block.
+    #[must_use]
+    pub fn told_at(&self) -> Timestamp {
+        self.expires_at.plus_ms(-ACK_TOKEN_MS)
+    }
+
     /// The token under the newest key; `None` without a key.
     #[must_use]
     pub fn sign(&self, secrets: &[Secret]) -> Option<String> {
@@ -122,6 +128,7 @@ mod tests {
         assert_eq!(AckClaims::verify(&keys, &token, at(0)), Some(claims()));
         assert_eq!(AckClaims::verify(&keys, &token, at(ACK_TOKEN_MS - 1)), Some(claims()));
         assert_eq!(AckClaims::verify(&keys, &token, at(ACK_TOKEN_MS)), None, "expired");
+        assert_eq!(claims().told_at(), at(0));
         let old = [Secret::new(vec![2; 32]), Secret::new(vec![1; 32])];
         assert_eq!(AckClaims::verify(&old, &token, at(0)), Some(claims()), "the key before");
         assert_eq!(AckClaims::verify(&old[..1], &token, at(0)), None, "a foreign key");

@@ -6,7 +6,7 @@ use wf_idempotency::CanonicalError;
 use crate::models::{Cause, Digest, Principal, TenantId, Timestamp, Workflow, WorkflowId};
 
 use super::decision::Draft;
-use super::event::Event;
+use super::event::{EVENT_VERSION, Event};
 use super::evolve::evolve;
 
 /// Where a history stands before new events.
@@ -127,7 +127,7 @@ fn unlinked(
         None => (principal.actor.clone(), principal.name.clone()),
     };
     Event {
-        v: 1,
+        v: EVENT_VERSION,
         workflow_id: tip.workflow_id.clone(),
         seq: tip.seq + 1,
         // A clock that steps back never makes a history run backwards.

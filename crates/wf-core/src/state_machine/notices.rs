@@ -109,7 +109,7 @@ fn message(
         }
     }
     Message {
-        id: format!("{}/{}/{recipient}", workflow.id, event.seq),
+        id: Message::id_of(event, recipient),
         kind: event.body.kind().to_owned(),
         time: event.at,
         tenant: workflow.tenant.clone(),

@@ -41,7 +41,7 @@ fn started() -> EventBody {
 }
 
 /// The body of kind `n`, about step and block `m`.
-fn body(n: usize, m: u32) -> EventBody {
+pub(crate) fn body(n: usize, m: u32) -> EventBody {
     let (step, block) = (format!("step-{}", m % 3), format!("block-{}", m % 4));
     let effect = [Effect::Continue, Effect::Redo, Effect::Abort][(m % 3) as usize];
     let reading = Reading { given: m.to_string(), value: m.to_string(), ..Reading::default() };
@@ -115,7 +115,7 @@ fn recording(step: &str, attempt: u32, reading: Reading) -> Recording {
     Recording { step_id: id(step), attempt, reading, ..recording }
 }
 
-fn event(seq: u64, body: EventBody, system: bool) -> Event {
+pub(crate) fn event(seq: u64, body: EventBody, system: bool) -> Event {
     let template = TEMPLATE.events[0].clone();
     let actor = if system { Actor::orchestrator() } else { Actor::User("ann".to_owned()) };
     let at = Timestamp::from_ms(BEGIN_MS + i64::try_from(seq).unwrap_or(0));

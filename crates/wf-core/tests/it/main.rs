@@ -22,3 +22,4 @@ mod people;
 mod plain_policy;
 mod reconcile;
 mod rules;
+mod versions;

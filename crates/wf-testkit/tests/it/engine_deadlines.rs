@@ -10,6 +10,7 @@ use wf_core::policy::DomainPolicyPort;
 use wf_core::ports::{
     Claim, ClockPort as _, LeaseToken, OutboxQuery, OutboxRow, StorageBackendPort as _,
 };
+use wf_core::state_machine::ack_token::AckClaims;
 use wf_core::state_machine::{Event, EventBody};
 use wf_testkit::fault::{Call as Method, Fault};
 
@@ -247,6 +248,28 @@ async fn a_link_acts_for_its_own_block_only_and_not_for_ever() {
     assert_eq!(bench.engine.ack_notice(token(&first)).await, Err(AckRefusal::Unknown), "expired");
     let forged = token(&first).replace("at1.", "at1.A");
     assert_eq!(bench.engine.acknowledge(&forged).await, Err(AckRefusal::Unknown));
+}
+
+/// The id of a block is a place in a history. After a restore another block may have it: the link to the one that is gone
+/// is older than that block.
+#[tokio::test]
+async fn a_link_of_a_time_that_a_restore_took_away_acknowledges_no_other_block() {
+    let bench = bench().await;
+    let (work, block) = blocked(&bench, "U-7").await;
+    let told = link(&bench, "duty").await;
+    let since = events(&bench, &work).await.last().unwrap().at;
+    let keys = bench.model.identity().await.unwrap().secrets;
+    let (tenant, work) = (ann().tenant, work.parse::<WorkflowId>().unwrap());
+    let signed = |at| {
+        let claims = AckClaims::new((&tenant, &work), &block.parse().unwrap(), "duty", (6, at));
+        claims.sign(&keys).unwrap()
+    };
+    let lost = signed(since.plus_ms(-1));
+    assert_eq!(bench.engine.ack_notice(&lost).await, Err(AckRefusal::Unknown));
+    assert_eq!(bench.engine.acknowledge(&lost).await, Err(AckRefusal::Unknown));
+    assert_eq!(bench.engine.ack_notice(&signed(since)).await.unwrap().stand, AckStand::Waiting);
+    let notice = bench.engine.acknowledge(token(&told)).await.unwrap();
+    assert!(matches!(notice.stand, AckStand::Acknowledged { .. }));
 }
 
 #[tokio::test]

@@ -17,6 +17,17 @@ use super::tally::Tally;
 
 /// Ways in which the migration is made to fail.
 const ACTIONS: [&str; 3] = ["return(abort)", "panic", "return"];
+
+/// A place that is made to fail, and what the server says where it only reports an error.
+struct Place {
+    name: &'static str,
+    says: &'static str,
+}
+/// In the migration, between its statements and its version.
+const MIGRATION: Place = Place { name: "migration", says: "error: the store cannot be opened" };
+/// Before the copy that is made of an older database.
+const COPY: Place = Place { name: "migration.copy", says: "was not migrated and is as it was" };
+
 /// When servers that are killed from outside die: most start within this.
 const START: Duration = Duration::from_millis(80);
 /// Calls that the older database has behind it.
@@ -41,10 +52,12 @@ pub(super) fn run(setting: &Setting, report: &mut Report) -> Result<(), Fault> {
     let mut older = with_history(setting)?;
     for action in ACTIONS {
         let mut fresh = Database::new(setting, "creation")?;
-        fails(&mut fresh, action)?;
+        fails(&mut fresh, &MIGRATION, action)?;
         report.found.extend(fresh.close()?);
-        go_back(&older)?;
-        fails(&mut older, action)?;
+        for place in [&MIGRATION, &COPY] {
+            go_back(&older)?;
+            fails(&mut older, place, action)?;
+        }
     }
     for _ in 0..kills {
         let mut fresh = Database::new(setting, "creation")?;
@@ -55,7 +68,7 @@ pub(super) fn run(setting: &Setting, report: &mut Report) -> Result<(), Fault> {
     }
     report.found.extend(older.close()?);
     report.done.push(format!(
-        "{kills} kills, an abort, a panic and an error while a database was created, and as many while one with a history was migrated; all were completed"
+        "{kills} kills, an abort, a panic and an error while a database was created, and as many while one with a history was migrated, and before it was copied; all were completed"
     ));
     Ok(())
 }
@@ -92,8 +105,8 @@ fn go_back(database: &Database) -> Result<(), Fault> {
 }
 
 /// The migration is made to fail once; the server must end by itself, and say so.
-fn fails(database: &mut Database, action: &str) -> Result<(), Fault> {
-    let launch = database.launch.clone().env("FAILPOINTS", format!("migration={action}"));
+fn fails(database: &mut Database, place: &Place, action: &str) -> Result<(), Fault> {
+    let launch = database.launch.clone().env("FAILPOINTS", format!("{}={action}", place.name));
     let (mut child, output) = Server::spawn(&launch)?;
     let end = Instant::now() + PATIENCE;
     let status: Option<ExitStatus> = loop {
@@ -113,7 +126,7 @@ fn fails(database: &mut Database, action: &str) -> Result<(), Fault> {
             .found
             .push(format!("a migration that failed ({action}) ended with {status:?}: {said}"));
     }
-    if action == "return" && !said.contains("error: the store cannot be opened") {
+    if action == "return" && !said.contains(place.says) {
         database.found.push(format!("a migration that failed says: {}", tail(&said)));
     }
     completes(database)
