@@ -4,6 +4,8 @@
 //! control characters, and cut where a list would burst.
 
 pub(crate) mod assets;
+#[cfg(test)]
+mod hostile;
 mod layout;
 pub(crate) mod messages;
 pub(crate) mod overview;

@@ -40,7 +40,7 @@ pub(crate) async fn page(
     Ok(framed(frame, Place::Assets, "Assets", &body))
 }
 
-fn table(frame: &Frame<'_>, rows: &[LockRow]) -> Markup {
+pub(super) fn table(frame: &Frame<'_>, rows: &[LockRow]) -> Markup {
     html! {
         table role="table" {
             caption.hidden { "Assets by id" }

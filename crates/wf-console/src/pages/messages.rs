@@ -60,7 +60,7 @@ pub(crate) async fn page(
     Ok(framed(frame, Place::Messages, "Messages", &body))
 }
 
-fn table(frame: &Frame<'_>, rows: &[OutboxRow]) -> Markup {
+pub(super) fn table(frame: &Frame<'_>, rows: &[OutboxRow]) -> Markup {
     html! {
         table role="table" {
             caption.hidden { "Messages" }

@@ -84,7 +84,7 @@ fn nothing(with_words: bool, is_end: bool) -> String {
     }
 }
 
-fn filter(show: &str, words: &str) -> Markup {
+pub(super) fn filter(show: &str, words: &str) -> Markup {
     html! {
         form.filter method="get" action=(ROOT) role="search" aria-label="Filter the list" {
             div {
@@ -106,7 +106,7 @@ fn filter(show: &str, words: &str) -> Markup {
     }
 }
 
-fn table(frame: &Frame<'_>, rows: &[Watched]) -> Markup {
+pub(super) fn table(frame: &Frame<'_>, rows: &[Watched]) -> Markup {
     html! {
         table role="table" {
             caption.hidden { "Workflows" }

@@ -23,20 +23,25 @@ pub(crate) async fn page(
     // What is no number is no page either.
     let page = query.get("page").map(|page| page.parse().unwrap_or(0));
     let portrait = engine.portrait(&frame.visitor.principal, id, page, &meta()).await?;
+    Ok(shown(frame, &portrait, key))
+}
+
+pub(super) fn shown(frame: &Frame<'_>, portrait: &Portrait, key: &str) -> Markup {
     let workflow = &portrait.workflow;
+    let id = &workflow.id;
     let title = worded(&workflow.label);
     let body = html! {
         h1 { (said(title)) }
-        (facts(frame, &portrait))
+        (facts(frame, portrait))
         @for block in &workflow.blocks {
-            (stopped(frame, &portrait, block, portrait.questions.get(&block.id), key))
+            (stopped(frame, portrait, block, portrait.questions.get(&block.id), key))
         }
-        (assets(frame, &portrait, key))
+        (assets(frame, portrait, key))
         section aria-labelledby="history" {
             h2 #history { "History" }
-            (pages(id, &portrait))
-            (timeline::list(frame, &portrait))
-            (pages(id, &portrait))
+            (pages(id, portrait))
+            (timeline::list(frame, portrait))
+            (pages(id, portrait))
         }
         section aria-labelledby="evidence" {
             h2 #evidence { "Evidence" }
@@ -47,7 +52,7 @@ pub(crate) async fn page(
             }
         }
     };
-    Ok(framed(frame, Place::Elsewhere, title, &body))
+    framed(frame, Place::Elsewhere, title, &body)
 }
 
 fn facts(frame: &Frame<'_>, portrait: &Portrait) -> Markup {
