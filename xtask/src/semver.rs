@@ -37,6 +37,9 @@ pub(crate) struct Options {
     /// Another tag or commit than the newest tag `vX.Y.Z`
     #[arg(long, value_name = "REV")]
     baseline: Option<String>,
+    /// Only this library (repeatable)
+    #[arg(long = "crate", value_name = "NAME")]
+    only: Vec<String>,
     /// Only show that the tool sees a breaking change
     #[arg(long)]
     control: bool,
@@ -59,9 +62,12 @@ pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
         return Ok(false);
     }
     let Some(baseline) = baseline.filter(|_| !options.control) else { return Ok(true) };
-    let compared = libraries(root, &baseline)?;
+    let mut compared = libraries(root, &baseline)?;
+    if !options.only.is_empty() {
+        compared.retain(|name| options.only.contains(name));
+    }
     if compared.is_empty() {
-        println!("no library of today was in {baseline}");
+        println!("no library of today, or none of those named, was in {baseline}");
         return Ok(true);
     }
     println!("… {} against {baseline}", compared.join(", "));
