@@ -59,7 +59,13 @@ pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
             return Ok(false);
         }
     }
-    Ok(build(root)? && on_it(outside(root))?)
+    Ok(build(root)? && on_it(outside(root))? && on_it(documented(root))?)
+}
+
+/// The commands of docs/operations.md that need a table.
+fn documented(root: &Path) -> Run {
+    let program = binary(root, "wf-cli");
+    Run::new(root, "bash", &["tests/tour/run.sh", &program.to_string_lossy()])
 }
 
 /// The suites from outside.
