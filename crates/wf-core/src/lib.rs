@@ -29,3 +29,8 @@ pub mod state_machine;
 pub mod view;
 
 pub use wf_idempotency as idempotency;
+
+/// The code of the README, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

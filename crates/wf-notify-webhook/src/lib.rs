@@ -23,3 +23,8 @@ pub use connect::ConnectError;
 pub use secret::SecretError;
 pub use sink::{OpenError, SendError, WebhookConfig, WebhookSink};
 pub use target::TargetError;
+
+/// The code of the README, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -51,3 +51,8 @@ pub use problem::Problem;
 pub use procedure::{Compiler, Procedure, parse};
 pub use schema::json_schema;
 pub use summary::{StepSummary, Summary};
+
+/// The code of the README, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

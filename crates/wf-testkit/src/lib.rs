@@ -63,3 +63,8 @@ pub mod notification;
 pub mod orchestrator;
 pub mod random;
 pub mod step_functions;
+
+/// The code of the README, run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

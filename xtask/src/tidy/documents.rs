@@ -90,7 +90,7 @@ fn exists(tree: &Tree, name: &str) -> bool {
     let task = name.strip_prefix("cargo ").unwrap_or(name);
     if let Some(words) = task.strip_prefix("xtask ") {
         let word = words.trim_start_matches("tidy --only ").trim_start_matches("tidy ");
-        let tasks = ["layering", "deny", "tidy", "selftest", "ci"];
+        let tasks = ["layering", "deny", "tidy", "selftest", "package", "ci"];
         return tasks.contains(&word) || is_check(word);
     }
     let manifest = tree.text("Cargo.toml").unwrap_or_default();
