@@ -5,7 +5,7 @@
 //! of them. The floors: [`raw`] (the same rows in SQLite) and [`echo`] (bare HTTP); [`child`] starts the echo and the
 //! Python peer, [`contenders`] measures each of them and the product the same way. Size: [`fill`] makes large databases,
 //! [`growth`] and [`start`] measure on them. Backlogs: messages of an [`outbox`], [`mod@deadlines`]. Abuse: [`slow`] peers
-//! beside honest callers, and what time tells of [`foreign`] ids. Identity: what [`auth`] costs, with [`tokens`] made here. Saying it: [`figures`] runs the rounds, [`verdicts`] compares with the targets,
+//! beside honest callers, and what time tells of [`foreign`] ids. Identity: what [`auth`] costs, with [`tokens`] made here. Operators: what [`seeing`] costs. Saying it: [`figures`] runs the rounds, [`verdicts`] compares with the targets,
 //! [`machine`] describes where, [`plot`] and [`report`] write.
 
 pub mod auth;
@@ -27,6 +27,7 @@ pub mod raw;
 pub mod report;
 pub mod run;
 pub mod samples;
+pub mod seeing;
 pub mod slow;
 pub mod start;
 pub mod tokens;

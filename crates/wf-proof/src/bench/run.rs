@@ -16,6 +16,7 @@ use super::foreign;
 use super::load::{self, Measured, Plan};
 use super::report;
 use super::samples::Quantiles;
+use super::seeing;
 use super::slow;
 use crate::fault::Fault;
 
@@ -43,6 +44,8 @@ enum What {
     Foreign(ForeignArguments),
     /// What it costs a step to know who calls; an error when that is too much
     Auth(AuthArguments),
+    /// What traces, metrics and the operator's address cost a step; an error when that is too much
+    Seeing(SeeingArguments),
     /// What messages that wait cost a step, and how fast they are delivered; an error when a step costs too much
     Outbox(OutboxArguments),
     /// What deadlines that are due cost a step, and how fast they are fired; an error when a step costs too much
@@ -106,6 +109,25 @@ struct AuthArguments {
     rounds: usize,
     /// How many of 100 parts of a step's processor time a recognised token may add
     #[arg(long, value_name = "PARTS", default_value_t = 15.0)]
+    most: f64,
+}
+
+#[derive(Debug, Args)]
+struct SeeingArguments {
+    /// The built server, with the feature otlp
+    #[arg(long, value_name = "FILE")]
+    server: PathBuf,
+    /// Callers of the wide load
+    #[arg(long, default_value_t = 64)]
+    callers: usize,
+    /// How long each load is measured
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
+    seconds: f64,
+    /// How often each load is measured, in turns
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// How many times as long the p50 of a step may be, with one caller
+    #[arg(long, value_name = "TIMES", default_value_t = 1.1)]
     most: f64,
 }
 
@@ -232,6 +254,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Fault> {
             most: asked.most,
         })),
         What::Auth(asked) => runtime.block_on(auth::measure(&auth::Asked {
+            server: &asked.server,
+            callers: asked.callers,
+            time: duration(asked.seconds)?,
+            rounds: asked.rounds,
+            most: asked.most,
+        })),
+        What::Seeing(asked) => runtime.block_on(seeing::measure(&seeing::Asked {
             server: &asked.server,
             callers: asked.callers,
             time: duration(asked.seconds)?,
