@@ -6,6 +6,7 @@
 mod cargo_deny;
 mod clippy;
 mod clippy_faults;
+mod manifest_mutants;
 mod memory;
 mod shape_mutants;
 

@@ -139,7 +139,8 @@ fn documented(tree: &Tree, path: &str, manifest: &toml::Table, say: &mut impl Fn
         say("its README does not speak of features".to_owned(), "add `## Features`, also if none");
     }
     let features = manifest.get("features").and_then(toml::Value::as_table);
-    for feature in features.into_iter().flat_map(toml::Table::keys) {
+    let named = features.into_iter().flat_map(toml::Table::keys).filter(|name| *name != "default");
+    for feature in named {
         if !readme.contains(&format!("`{feature}`")) {
             say(format!("its README does not name the feature `{feature}`"), "say what it does");
         }
@@ -249,7 +250,7 @@ mod tests {
             ("[\"database\"]", "[\"databases\"]"),
             (", \"/LICENSE\"", ""),
             ("metadata.docs.rs", "metadata.other"),
-            ("slow = []", "slow = []\nunsaid = []"),
+            ("slow = []", "slow = []\ndefault = [\"slow\"]\nunsaid = []"),
             ("b = { workspace = true }", "b = { path = \"../b\" }"),
             ("b = { workspace = true }", "b = { path = \"../b\", version = \"0.9.0\" }"),
         ] {
