@@ -28,7 +28,7 @@ const FILES: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE", "Containerfile
 /// Folders that go in whole.
 const FOLDERS: [&str; 3] = ["docs", "deploy", "examples/procedures"];
 /// Features of a release, beside the defaults.
-const FEATURES: &str = "aws,otlp";
+const FEATURES: &str = "aws";
 /// The feature that no release may have.
 const FAULTY: &str = "failpoints";
 /// In the name of a static platform.
@@ -235,6 +235,7 @@ fn printed(root: &Path, program: &Path) -> Result<Vec<Entry>, Fault> {
     }
     let pages = ci::target(root).join("dist/man");
     let _ = std::fs::remove_dir_all(&pages);
+    std::fs::create_dir_all(&pages).map_err(|source| Fault::file(&pages, source))?;
     Run::new(root, &command, &["man", "--dir", &pages.to_string_lossy()]).stdout()?;
     walk(&pages, Path::new("man/man1"), &mut entries)?;
     Ok(entries)

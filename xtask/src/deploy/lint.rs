@@ -89,7 +89,7 @@ const LINTS: &[Lint] = &[
                 "readOnlyRootFileSystem",
                 "readOnlyRootFileSystem",
             ),
-            broken(SQLITE, "serviceName: checkpoint\n", "", "serviceName"),
+            broken(SQLITE, "volumeClaimTemplates:", "volumeClaims:", "volumeClaims"),
             broken(DYNAMODB, "replicas: 3", "replicas: three", "three"),
             broken(DYNAMODB, "path: /readyz", "url: /readyz", "url"),
         ],

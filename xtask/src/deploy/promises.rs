@@ -172,7 +172,10 @@ fn of_the_unit(files: &Files) -> Vec<String> {
             files.setting("ExecReload") == Some("/bin/kill -HUP $MAINPID"),
             "the unit: procedures are read again on SIGHUP",
         ),
-        (files.setting("DynamicUser") == Some("yes"), "the unit: it must not be root"),
+        (
+            files.setting("User").is_some_and(|user| !["root", "0"].contains(&user)),
+            "the unit: it must not be root",
+        ),
     ])
 }
 
@@ -282,7 +285,7 @@ mod tests {
             "ConfigurationDirectory",
         ),
         ("kill -HUP", "kill -USR1", "SIGHUP"),
-        ("DynamicUser=yes", "DynamicUser=no", "root"),
+        ("User=checkpoint", "User=root", "root"),
         (
             "terminationGracePeriodSeconds: 35",
             "terminationGracePeriodSeconds: 25",
