@@ -127,7 +127,7 @@ pub(crate) fn worded(text: &Text) -> &str {
 }
 
 /// Control characters, and those that turn the direction of what follows, are shown as what they are: something odd.
-fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}');
     text.chars()
         .map(|c| if (c.is_control() && c != '\n') || turns(c) { '\u{fffd}' } else { c })

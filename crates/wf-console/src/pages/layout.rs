@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{Frame, said, short};
+use super::{Frame, clean, said, short};
 use crate::notices::Notice;
 use crate::request::{self, ROOT};
 use crate::times::Times;
@@ -91,7 +91,7 @@ fn document(times: &Times, title: &str, navigation: &Markup, body: &Markup) -> M
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (title) " · Checkpoint console" }
+                title { (clean(title)) " · Checkpoint console" }
                 link rel="icon" href="data:,";
                 link rel="stylesheet" href=(style);
             }

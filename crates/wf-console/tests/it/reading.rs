@@ -135,7 +135,7 @@ async fn nothing_of_another_tenant_and_nothing_out_of_sight_is_shown() {
         match token {
             "tom" => assert_eq!(messages.status, StatusCode::FORBIDDEN),
             "sue" => {
-                assert!(messages.text.contains("lead") && messages.text.contains(hers.as_str()))
+                assert!(messages.text.contains("lead") && messages.text.contains(hers.as_str()));
             }
             _ => assert!(
                 messages.text.contains("There is none.") && !messages.text.contains(hers.as_str())

@@ -15,6 +15,7 @@ mod hostile;
 mod http;
 mod lifecycle;
 mod operator;
+mod pages;
 mod prompts;
 mod published;
 mod rate;

@@ -164,7 +164,7 @@ pub(crate) async fn within<F: IntoFuture>(future: F) -> F::Output {
     tokio::time::timeout(Duration::from_secs(20), future).await.expect("in time")
 }
 
-async fn engine(store: Arc<dyn StorageBackendPort>) -> Engine {
+pub(crate) async fn engine(store: Arc<dyn StorageBackendPort>) -> Engine {
     Engine::open(parts(store)).await.expect("opens")
 }
 
