@@ -104,6 +104,11 @@ pub(crate) fn head(tenant: &TenantId, id: &WorkflowId) -> Key {
     Key::new(workflow(tenant, id), "HEAD")
 }
 
+/// What is left of a workflow that was purged.
+pub(crate) fn tombstone(tenant: &TenantId, id: &WorkflowId) -> Key {
+    Key::new(workflow(tenant, id), "GONE")
+}
+
 /// The sort key of an event.
 pub(crate) fn event(seq: u64) -> String {
     format!("EVT#{}", place(seq))

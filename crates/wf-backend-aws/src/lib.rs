@@ -36,6 +36,7 @@ mod open;
 mod outbox;
 mod permissions;
 mod place;
+mod purge;
 mod read;
 mod restore;
 mod store;

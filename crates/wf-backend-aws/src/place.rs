@@ -21,6 +21,11 @@ pub(crate) enum Place {
         tenant: TenantId,
         workflow: WorkflowId,
     },
+    /// What is left of a workflow that was purged.
+    Tombstone {
+        tenant: TenantId,
+        workflow: WorkflowId,
+    },
     Ledger {
         tenant: TenantId,
     },
@@ -62,6 +67,9 @@ pub(crate) fn of(key: &Key) -> Result<Place, Fail> {
         (["T", t, "WF", id], "HEAD") => Place::Head { tenant: tenant(t)?, workflow: workflow(id)? },
         (["T", t, "WF", id], _) if sk.starts_with("EVT#") => {
             Place::Event { tenant: tenant(t)?, workflow: workflow(id)? }
+        }
+        (["T", t, "WF", id], "GONE") => {
+            Place::Tombstone { tenant: tenant(t)?, workflow: workflow(id)? }
         }
         (["T", t, "WF", id], "ORCH") => {
             Place::Binding { tenant: tenant(t)?, workflow: workflow(id)? }

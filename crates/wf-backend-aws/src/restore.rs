@@ -134,6 +134,7 @@ fn needed(item: Item) -> Result<Option<Change>, Fail> {
         | Place::Event { .. }
         | Place::Binding { .. }
         | Place::Ledger { .. }
+        | Place::Tombstone { .. }
         | Place::Count { .. }
         | Place::Person { .. }
         | Place::Message

@@ -10,8 +10,8 @@ use wf_core::policy::Definition;
 use wf_core::ports::{
     Backlog, Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
     Erasure, ListQuery, LoadQuery, NextDeadline, OpenError, OutboxPage, OutboxPurge, OutboxQuery,
-    Page, ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity,
-    Swept,
+    Page, Purge, Purged, ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort,
+    StoreIdentity, Swept, Tombstone,
 };
 use wf_core::state_machine::Event;
 
@@ -21,7 +21,7 @@ use crate::known::Memory;
 use crate::link::{Link, Usage};
 use crate::open::{self, Opened};
 use crate::read::{events, lists, load};
-use crate::{backlog, commit, deadlines, definitions, erase, keys, outbox, strays, sweep};
+use crate::{backlog, commit, deadlines, definitions, erase, keys, outbox, purge, strays, sweep};
 
 /// A store in a DynamoDB table. Cheap to clone; all clones are one store. Nothing runs in the background and nothing is
 /// buffered: when a call has returned, its work is done.
@@ -214,6 +214,18 @@ impl StorageBackendPort for AwsStore {
 
     async fn erase(&self, erasure: &Erasure) -> Result<bool, SettleError> {
         Ok(erase::erase(&self.link, erasure).await?)
+    }
+
+    async fn purge(&self, purge: &Purge) -> Result<Purged, SettleError> {
+        Ok(purge::purge(&self.link, purge).await?)
+    }
+
+    async fn tombstone(
+        &self,
+        tenant: &TenantId,
+        workflow: &WorkflowId,
+    ) -> Result<Option<Tombstone>, ReadError> {
+        Ok(purge::tombstone(&self.link, tenant, workflow).await?)
     }
 
     async fn sweep(

@@ -25,6 +25,7 @@ pub(crate) struct Migration {
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, sql: include_str!("../migrations/0001_init.sql") },
     Migration { version: 2, sql: include_str!("../migrations/0002_people.sql") },
+    Migration { version: 3, sql: include_str!("../migrations/0003_purged.sql") },
 ];
 
 /// The version that this build reads and writes.

@@ -15,8 +15,8 @@ use wf_core::policy::Definition;
 use wf_core::ports::{
     Backlog, Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
     Erasure, ListQuery, LoadQuery, NextDeadline, OpenError, OutboxPage, OutboxPurge, OutboxQuery,
-    Page, ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity,
-    Swept,
+    Page, Purge, Purged, ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort,
+    StoreIdentity, Swept, Tombstone,
 };
 use wf_core::state_machine::Event;
 
@@ -410,6 +410,22 @@ impl StorageBackendPort for LocalStore {
             Ok(_) => Err(mismatch().into_settle_error()),
             Err(failure) => Err(failure.into_settle_error()),
         }
+    }
+
+    async fn purge(&self, purge: &Purge) -> Result<Purged, SettleError> {
+        match self.task(Task::Purge(purge.clone())).await {
+            Ok(Done::PurgedWorkflow(purged)) => Ok(purged),
+            Ok(_) => Err(mismatch().into_settle_error()),
+            Err(failure) => Err(failure.into_settle_error()),
+        }
+    }
+
+    async fn tombstone(
+        &self,
+        tenant: &TenantId,
+        workflow: &WorkflowId,
+    ) -> Result<Option<Tombstone>, ReadError> {
+        catalogue::tombstone(&self.inner.readers, tenant, workflow).await
     }
 
     async fn sweep(

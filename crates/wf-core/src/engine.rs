@@ -20,6 +20,7 @@ mod ledger;
 mod orchestrate;
 pub mod oversight;
 pub mod policies;
+pub mod purge;
 mod reading;
 mod resume;
 pub mod schedule;

@@ -16,7 +16,7 @@ pub use leases::{
     Finished, LeaseToken, NextDeadline, OutboxPage, OutboxPurge, OutboxQuery, OutboxRow,
     OutboxState, OutboxStatus, Settled, Settlement, latest_live_expiry,
 };
-pub use life::Erasure;
+pub use life::{Erasure, Purge, Purged, Tombstone};
 pub use notification::{DeliveryError, Message, NotificationPort};
 pub use orchestrator::OrchestratorPort;
 pub use records::{

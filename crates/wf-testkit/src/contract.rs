@@ -46,6 +46,7 @@ mod s12;
 mod s13;
 mod s14;
 mod s15;
+mod s16;
 mod sweep;
 
 pub use fixture::ContractFixture;
@@ -208,6 +209,10 @@ clauses! {
     s15:
         s15_erasure_replaces_what_stands_beside
         s15_erasure_of_something_else_is_refused;
+
+    s16:
+        s16_purge_takes_all_of_a_workflow
+        s16_purge_spares_what_counts;
 
     port:
         port_identity_is_stable

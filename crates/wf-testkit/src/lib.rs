@@ -3,7 +3,7 @@
 //! Reading order: [`build`] (well-formed values and commits), [`contract`] (the law of the storage port as clauses),
 //! [`model`] (the reference model, which keeps them all), [`fault`] (a store that fails on a script), [`mutants`]
 //! (stores that are broken on purpose), [`random`] (random command lists, compared with the model); then the doubles of
-//! the other ports: [`clock`], [`ids`], [`notification`], [`orchestrator`]; and [`audit`], which holds what callers of a
+//! the other ports and of a transport: [`calls`], [`clock`], [`ids`], [`notification`], [`orchestrator`]; and [`audit`], which holds what callers of a
 //! running server saw against its store; [`step_functions`] stands for an orchestrator outside the process.
 //!
 //! A dev-dependency only. It names no database and no transport: fixtures live in the tests of their backend.
@@ -52,6 +52,7 @@
 
 pub mod audit;
 pub mod build;
+pub mod calls;
 pub mod clock;
 pub mod contract;
 pub mod copying;

@@ -5,6 +5,7 @@
 
 mod commit;
 mod fixture;
+mod life;
 mod outbox;
 mod reads;
 mod state;
@@ -25,8 +26,8 @@ use wf_core::policy::Definition;
 use wf_core::ports::{
     Backlog, Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
     Erasure, ListQuery, LoadQuery, NextDeadline, OpenError, OutboxPage, OutboxPurge, OutboxQuery,
-    Page, ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity,
-    Swept,
+    Page, Purge, Purged, ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort,
+    StoreIdentity, Swept, Tombstone,
 };
 use wf_core::state_machine::Event;
 
@@ -50,7 +51,12 @@ impl ModelStore {
     #[must_use]
     pub fn new() -> Self {
         static STORES: AtomicU64 = AtomicU64::new(1);
-        let number = STORES.fetch_add(1, Ordering::Relaxed);
+        Self::numbered(STORES.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A new, empty store whose identity follows from the number, for runs that must be repeatable.
+    #[must_use]
+    pub fn numbered(number: u64) -> Self {
         Self { state: Arc::new(Mutex::new(State::new(number))) }
     }
 
@@ -201,6 +207,18 @@ impl StorageBackendPort for ModelStore {
 
     async fn erase(&self, erasure: &Erasure) -> Result<bool, SettleError> {
         Ok(self.lock().erase(erasure))
+    }
+
+    async fn purge(&self, purge: &Purge) -> Result<Purged, SettleError> {
+        Ok(self.lock().purge(purge))
+    }
+
+    async fn tombstone(
+        &self,
+        tenant: &TenantId,
+        workflow: &WorkflowId,
+    ) -> Result<Option<Tombstone>, ReadError> {
+        Ok(self.lock().tombstones.get(&(tenant.clone(), workflow.clone())).cloned())
     }
 
     async fn sweep(

@@ -150,6 +150,7 @@ fn record(key: &Key, place: &Place, item: &Item) -> Result<Option<Record>, Fail>
             let delivered_at = at.filter(|_| row.status.state == OutboxState::Delivered);
             Record::Message { row, delivered_at }
         }
+        Place::Tombstone { .. } => Record::Tombstone(Box::new(item.json("body")?)),
         Place::Definition => Record::Definition(Box::new(item.json::<Definition>("body")?)),
         Place::Version => {
             let (id, version) = key

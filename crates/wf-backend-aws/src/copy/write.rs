@@ -13,6 +13,7 @@ use crate::execution;
 use crate::fault::Fail;
 use crate::item::{Attributes, Value, json};
 use crate::keys::{self, Key, by_state};
+use crate::purge;
 
 /// Adds the items of a record. With `binds`, open workflows are bound to executions anew: those of the source do not know
 /// this table.
@@ -75,6 +76,9 @@ pub(super) fn items(
         Record::Person { tenant, person, seen_at } => {
             let (key, item) = codec::person(tenant, person, *seen_at);
             items.insert(key, item);
+        }
+        Record::Tombstone(left) => {
+            items.insert(keys::tombstone(&left.tenant, &left.workflow_id), purge::item(left)?);
         }
         Record::Owner { tenant, actor, open } => {
             let item = Attributes::from([("open_count", Value::n(*open))]);

@@ -66,6 +66,7 @@ pub(super) fn wants(place: &Place, key: &Key, item: &Item) -> Result<Vec<Key>, F
         Place::Version => vec![keys::definition(&item.parsed("digest")?)],
         Place::Count { .. }
         | Place::Person { .. }
+        | Place::Tombstone { .. }
         | Place::Definition
         | Place::Identity
         | Place::Lease => Vec::new(),
@@ -127,6 +128,11 @@ pub(super) fn judge(place: &Place, key: &Key, item: &Item, beside: &Beside) -> R
             let state = beside.get(&named(item)?).map(head::read_state).transpose()?;
             let right = state.is_some_and(|state| head::to_sweep(&state).0 == *key);
             Ok(first(&[(!right, "it leads to no workflow that is over")]))
+        }
+        Place::Tombstone { tenant, workflow } => {
+            let left: wf_core::ports::Tombstone = item.json("body")?;
+            let here = (&left.tenant, &left.workflow_id) == (tenant, workflow);
+            Ok(first(&[(!here, "a tombstone is in the place of another workflow")]))
         }
         Place::Identity | Place::Lease => Ok(None),
     }
@@ -294,6 +300,7 @@ pub(super) async fn partition(
         | Place::Ledger { .. }
         | Place::Lock
         | Place::Person { .. }
+        | Place::Tombstone { .. }
         | Place::Message
         | Place::Definition
         | Place::Version

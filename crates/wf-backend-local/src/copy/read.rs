@@ -28,6 +28,7 @@ enum Table {
     Streams,
     Messages,
     People,
+    Tombstones,
     Owners,
 }
 
@@ -56,7 +57,8 @@ impl Table {
             Self::Locks => Self::Streams,
             Self::Streams => Self::Messages,
             Self::Messages => Self::People,
-            Self::People => Self::Owners,
+            Self::People => Self::Tombstones,
+            Self::Tombstones => Self::Owners,
             Self::Owners => return None,
         })
     }
@@ -110,6 +112,10 @@ impl Table {
                 "SELECT tenant, actor, seen_at, actor, name FROM people
                   WHERE (tenant, actor) > (?1, ?2) ORDER BY tenant, actor LIMIT ?3"
             }
+            Self::Tombstones => {
+                "SELECT tenant, id, body FROM purged
+                  WHERE (tenant, id) > (?1, ?2) ORDER BY tenant, id LIMIT ?3"
+            }
             Self::Owners => {
                 "SELECT tenant, owner, count(*) FROM workflows
                   WHERE completed_at IS NULL AND (tenant, owner) > (?1, ?2) GROUP BY tenant, owner
@@ -127,7 +133,7 @@ impl Table {
             Self::Workflows | Self::Events | Self::Ledger | Self::Streams | Self::Messages => {
                 [Part::Number(0), Part::Number(0)]
             }
-            Self::Locks | Self::People | Self::Owners => [text(), text()],
+            Self::Locks | Self::People | Self::Tombstones | Self::Owners => [text(), text()],
         }
     }
 
@@ -186,6 +192,9 @@ impl Table {
                 let seen_at = Timestamp::from_ms(columns.next()?);
                 let tenant = decode::parsed("a tenant", &named.0)?;
                 Record::Person { tenant, person: decode::person(columns)?, seen_at }
+            }
+            Self::Tombstones => {
+                Record::Tombstone(Box::new(decode::json("a tombstone", columns.text()?)?))
             }
             Self::Owners => Record::Owner {
                 tenant: decode::parsed("a tenant", &named.0)?,

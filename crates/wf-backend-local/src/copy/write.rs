@@ -46,6 +46,9 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 const PERSON: &str = "
 INSERT OR REPLACE INTO people (tenant, actor, name, seen_at) VALUES (?1, ?2, ?3, ?4)";
 
+const TOMBSTONE: &str = "
+INSERT OR REPLACE INTO purged (tenant, id, purged_at, body) VALUES (?1, ?2, ?3, ?4)";
+
 const DEFINITION: &str = "
 INSERT OR REPLACE INTO definitions (digest, procedure_id, version, title, document) VALUES (?1, ?2, ?3, ?4, ?5)";
 const VERSION: &str = "
@@ -89,6 +92,11 @@ fn one(conn: &Connection, record: &Record) -> Read<()> {
         Record::Person { tenant, person, seen_at } => {
             let named = (tenant.as_str(), person.id.to_string(), &person.name, seen_at.as_ms());
             run(conn, PERSON, named).map(drop)
+        }
+        Record::Tombstone(left) => {
+            let body = json("a tombstone", left)?;
+            let (tenant, id) = (left.tenant.as_str(), left.workflow_id.as_str());
+            run(conn, TOMBSTONE, (tenant, id, left.purged_at.as_ms(), body)).map(drop)
         }
         // Counted from the workflows.
         Record::Owner { .. } => Ok(()),

@@ -1,12 +1,13 @@
 //! Definitions, and what the store is known by.
 
-use wf_core::models::Digest;
+use wf_core::models::{Digest, TenantId, WorkflowId};
 use wf_core::policy::Definition;
-use wf_core::ports::{ReadError, StoreIdentity};
+use wf_core::ports::{ReadError, StoreIdentity, Tombstone};
 use wf_core::state_machine::Secret;
 
 use crate::codec::decode;
 use crate::readers::Readers;
+use crate::writer::tasks::purge;
 
 /// Digest.
 pub(crate) const DEFINITION: &str = "
@@ -40,4 +41,17 @@ pub(crate) async fn identity(readers: &Readers) -> Result<StoreIdentity, ReadErr
         id: id.clone(),
         secrets: rows.iter().map(|(_, secret)| secret.clone()).collect(),
     })
+}
+
+/// What is left of a purged workflow.
+pub(crate) async fn tombstone(
+    readers: &Readers,
+    tenant: &TenantId,
+    workflow: &WorkflowId,
+) -> Result<Option<Tombstone>, ReadError> {
+    let place = (tenant.to_string(), workflow.to_string());
+    let found = readers
+        .rows(purge::TOMBSTONE, place, |columns| decode::json("a tombstone", columns.text()?))
+        .await?;
+    Ok(found.into_iter().next())
 }

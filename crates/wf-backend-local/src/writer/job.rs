@@ -5,8 +5,8 @@ use tracing::Span;
 use wf_core::models::{Actor, Digest, Timestamp};
 use wf_core::policy::Definition;
 use wf_core::ports::{
-    Claim, ClaimedDeadline, ClaimedStream, CommitError, Conflict, Erasure, OutboxPurge, Settlement,
-    Swept,
+    Claim, ClaimedDeadline, ClaimedStream, CommitError, Conflict, Erasure, OutboxPurge, Purge,
+    Purged, Settlement, Swept,
 };
 
 use crate::codec::encode::Prepared;
@@ -45,6 +45,8 @@ pub(crate) enum Task {
     SettleDeadline(ClaimedDeadline),
     /// `put_definition`.
     PutDefinition(Definition),
+    /// `purge`.
+    Purge(Purge),
     /// `erase`.
     Erase(Erasure),
     /// `sweep`.
@@ -75,6 +77,8 @@ pub(crate) enum Done {
     Purged(u64),
     /// The other digest under which the version is known, if any.
     Definition(Option<Digest>),
+    /// What became of the purge of a workflow.
+    PurgedWorkflow(Purged),
     /// Whether it was what was read.
     Erased(bool),
     /// What was swept.

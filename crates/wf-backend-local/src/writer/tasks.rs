@@ -4,6 +4,7 @@ pub(crate) mod deadlines;
 pub(crate) mod definitions;
 pub(crate) mod erase;
 pub(crate) mod outbox;
+pub(crate) mod purge;
 pub(crate) mod sweep;
 
 use rusqlite::Connection;
@@ -33,6 +34,19 @@ pub(crate) const HOT: &[(&str, &str)] = &[
     ("put version", definitions::PUT_VERSION),
     ("what stands beside", erase::BESIDE),
     ("erase", erase::REPLACE),
+    ("head to purge", purge::HEAD),
+    ("keys that count", purge::COUNTS),
+    ("undelivered of a workflow", purge::UNDELIVERED),
+    ("tombstone", purge::TOMBSTONE),
+    ("bury", purge::BURY),
+    ("ledger rows of a workflow", purge::LEDGER),
+    ("messages of a workflow", purge::MESSAGES),
+    ("streams of a workflow", purge::STREAMS),
+    ("sensitive values of a workflow", purge::BESIDE),
+    ("events of a workflow", purge::EVENTS),
+    ("deadlines of a workflow", purge::DEADLINES),
+    ("assets of a workflow", purge::ASSETS),
+    ("workflow gone", purge::GONE),
     ("set expiry", sweep::SET_EXPIRY),
     ("swept workflows", sweep::SWEPT),
     ("expired", sweep::DELETE_EXPIRED),
@@ -52,6 +66,7 @@ pub(crate) fn run(conn: &Connection, task: &Task) -> Read<Done> {
         Task::ClaimDeadlines(claim) => Done::Deadlines(deadlines::claim(conn, claim)?),
         Task::SettleDeadline(claimed) => Done::Settled(deadlines::settle(conn, claimed)?),
         Task::PutDefinition(definition) => Done::Definition(definitions::put(conn, definition)?),
+        Task::Purge(wanted) => Done::PurgedWorkflow(purge::purge(conn, wanted)?),
         Task::Erase(erasure) => Done::Erased(erase::erase(conn, erasure)?),
         Task::Sweep { now, retention_ms, limit } => {
             Done::Swept(sweep::sweep(conn, *now, *retention_ms, *limit)?)

@@ -4,6 +4,7 @@ mod erase;
 mod events;
 mod evidence;
 mod export;
+mod purge;
 mod readings;
 mod select;
 mod sink;
@@ -19,7 +20,7 @@ use crate::config::ConfigArgs;
 use crate::exit::Failure;
 use crate::output::Output;
 
-/// List, show, verify, export and erase workflows
+/// List, show, verify, export, erase and purge workflows
 #[derive(Debug, Args)]
 pub(crate) struct WorkflowArgs {
     #[command(subcommand)]
@@ -42,6 +43,7 @@ Examples:
     Evidence(OneArgs),
     Export(export::ExportArgs),
     Erase(erase::EraseArgs),
+    Purge(purge::PurgeArgs),
     Verify(verify::VerifyArgs),
 }
 
@@ -97,7 +99,8 @@ pub(crate) async fn run(
     config: &ConfigArgs,
     output: Output,
 ) -> Result<(), Failure> {
-    let backend = compose::open_existing(&config.load()?).await?;
+    let config = config.load()?;
+    let backend = compose::open_existing(&config).await?;
     let store = backend.store();
     let done = match &args.command {
         WorkflowCommand::List(args) => list(args, store.as_ref(), output).await,
@@ -111,6 +114,9 @@ pub(crate) async fn run(
             evidence::print(store.as_ref(), workflow, output).await
         }
         WorkflowCommand::Export(args) => export::run(args, store.as_ref(), output).await,
+        WorkflowCommand::Purge(args) => {
+            purge::run(args, config.retention, store.as_ref(), output).await
+        }
         WorkflowCommand::Erase(args) => erase::run(args, &backend, output).await,
         WorkflowCommand::Verify(args) => verify::run(args, &backend, output).await,
     };

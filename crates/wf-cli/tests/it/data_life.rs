@@ -137,10 +137,45 @@ fn exports_mask_and_erasures_leave_nothing_in_the_files() {
     assert!(csv.contains(",erased,"), "{csv}");
     let view = server.call("get_status", &json!({ "workflow_id": id, "detail": "full" }));
     assert_eq!(view["ok"], true, "the server goes on: {view:#}");
+    purged(&server, &id);
     let folder = server.stop();
     for marker in [VALUE, VISITOR] {
         assert_eq!(holding(folder.path(), marker), Vec::<String>::new(), "{marker}");
     }
     std::fs::write(folder.path().join("evidence.json"), evidence).unwrap();
     run(folder.path(), &["verify-evidence", "evidence.json"]).exits(0);
+}
+
+/// Purges the workflow beside its server, when it may be; its tombstone is told.
+fn purged(server: &Server, id: &str) {
+    let purge = |more: &[&str]| {
+        let all = ["workflow", "purge", "--json", "--completed-before", "2999-01-01"];
+        server.run(&[&all[..], more].concat())
+    };
+    assert_eq!(purge(&["--yes"]).exits(0).json()["purged_count"], 0, "it is open");
+    let view = server.call(
+        "finish_workflow",
+        &json!({ "workflow_id": id, "result": "abandoned", "idempotency_key": "k9" }),
+    );
+    let last = server.run(&["workflow", "show", id, "--json"]).exits(0).json()["last_hash"].clone();
+    assert_eq!(view["workflow"]["state"], "COMPLETED", "{view:#}");
+    assert!(purge(&[]).exits(2).err.contains("--yes"), "nobody is asked");
+    let counts = purge(&["--yes"]).exits(1).json();
+    assert_eq!(counts["spared"][0]["why"], "its idempotency keys still count");
+
+    let soon = ["--yes", "--set", "idempotency.retention=1ms", "--reason", "no longer needed"];
+    let looked = purge(&[&soon[..], &["--dry-run"]].concat()).exits(1).json();
+    assert_eq!(looked["spared_count"], 1);
+    crate::server::until("its keys expired", || {
+        let told = purge(&soon).json();
+        let gone = told["purged_count"] == 1;
+        assert!(!gone || told["purged"][0]["last_hash"] == last, "{told:#}");
+        gone
+    });
+    let told = server.run(&["workflow", "show", id]).exits(1).err;
+    assert!(told.contains("it was purged at") && told.contains("no longer needed"), "{told}");
+    assert!(told.contains(last.as_str().unwrap()), "{told}");
+    server.run(&["workflow", "verify"]).exits(0);
+    let view = server.call("get_status", &json!({ "workflow_id": id }));
+    assert_eq!(view["error"]["code"], "WORKFLOW_NOT_FOUND");
 }

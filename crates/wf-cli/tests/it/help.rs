@@ -25,6 +25,7 @@ fn every_help_is_as_reviewed() {
         "workflow evidence",
         "workflow export",
         "workflow erase",
+        "workflow purge",
         "workflow verify",
         "verify-evidence",
         "locks",

@@ -3,6 +3,7 @@
 
 use wf_idempotency::Fingerprint;
 
+use crate::limits::EVENTS_MAX;
 use crate::models::{Cause, TenantId, WorkflowId};
 use crate::ports::LedgerRow;
 use crate::state_machine::{Event, Rejection};
@@ -47,14 +48,12 @@ impl Salt {
     }
 }
 
-/// Events that one commit has at most: a value is followed by at most one event for each other step.
-const COMMIT_EVENTS_MAX: u32 = 256;
-
 impl Engine {
     /// What the fingerprints of the row's commit are under.
     pub(super) async fn salt_of(&self, row: &LedgerRow) -> Result<Salt, Rejection> {
-        let after = row.seq.saturating_sub(u64::from(COMMIT_EVENTS_MAX));
-        let events = self.some(&row.key.tenant, &row.workflow_id, after, COMMIT_EVENTS_MAX).await?;
+        let most = u32::try_from(EVENTS_MAX).unwrap_or(u32::MAX);
+        let after = row.seq.saturating_sub(u64::from(most));
+        let events = self.some(&row.key.tenant, &row.workflow_id, after, most).await?;
         let of_it = |event: &&Event| {
             event.seq <= row.seq && event.actor == row.key.actor && event.cause.key == row.key.key
         };

@@ -21,6 +21,7 @@ use crate::state_machine::Event;
 
 use super::{
     Cursor, Deadline, LedgerRow, OutboxRow, OutboxState, Page, ReadError, Source, StoreIdentity,
+    Tombstone,
 };
 
 /// What a store is known by, and what a restore left in it.
@@ -112,6 +113,8 @@ pub enum Record {
         /// When a commit named them last.
         seen_at: Timestamp,
     },
+    /// What is left of a workflow that was purged.
+    Tombstone(Box<Tombstone>),
     /// How many open workflows somebody owns; nobody with none.
     Owner {
         /// The tenant.
@@ -137,6 +140,7 @@ impl Record {
             Self::Stream { .. } => RecordKind::Stream,
             Self::Message { .. } => RecordKind::Message,
             Self::Person { .. } => RecordKind::Person,
+            Self::Tombstone(_) => RecordKind::Tombstone,
             Self::Owner { .. } => RecordKind::Owner,
         }
     }
@@ -150,6 +154,7 @@ impl Record {
             Self::Ledger(row) => Some((&row.key.tenant, &row.workflow_id)),
             Self::Stream { tenant, workflow_id, .. } => Some((tenant, workflow_id)),
             Self::Message { row, .. } => Some((&row.message.tenant, &row.message.workflow_id)),
+            Self::Tombstone(left) => Some((&left.tenant, &left.workflow_id)),
             Self::Definition(_)
             | Self::Version { .. }
             | Self::Lock(_)
@@ -183,6 +188,7 @@ impl Record {
                 json(&("message", &row.message, status, delivered_at))
             }
             Self::Person { tenant, person, seen_at } => json(&("person", tenant, person, seen_at)),
+            Self::Tombstone(left) => json(&("tombstone", left)),
             Self::Owner { tenant, actor, open } => json(&("owner", tenant, actor, open)),
         };
         Digest::of(&bytes)
@@ -216,13 +222,15 @@ pub enum RecordKind {
     Message,
     /// A person.
     Person,
+    /// What is left of a purged workflow.
+    Tombstone,
     /// An owner of open workflows.
     Owner,
 }
 
 impl RecordKind {
     /// Every kind.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Definition,
         Self::Version,
         Self::Workflow,
@@ -232,6 +240,7 @@ impl RecordKind {
         Self::Stream,
         Self::Message,
         Self::Person,
+        Self::Tombstone,
         Self::Owner,
     ];
 
@@ -248,6 +257,7 @@ impl RecordKind {
             Self::Stream => "streams",
             Self::Message => "messages",
             Self::Person => "people",
+            Self::Tombstone => "tombstones",
             Self::Owner => "owners",
         }
     }

@@ -11,8 +11,8 @@ use crate::state_machine::Event;
 
 use super::{
     Backlog, Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
-    Erasure, ListQuery, LoadQuery, NextDeadline, OutboxPage, OutboxPurge, OutboxQuery, Page,
-    ReadError, Recent, SettleError, Settlement, Snapshot, StoreIdentity, Swept,
+    Erasure, ListQuery, LoadQuery, NextDeadline, OutboxPage, OutboxPurge, OutboxQuery, Page, Purge,
+    Purged, ReadError, Recent, SettleError, Settlement, Snapshot, StoreIdentity, Swept, Tombstone,
 };
 
 /// The store. Implementations must obey:
@@ -33,7 +33,9 @@ use super::{
 /// - **S12** a record too large for any backend is `TooLarge`, nothing written;
 /// - **S13** dropping the future of a call at any await leaves all of the commit or none;
 /// - **S14** opening an unknown newer schema is refused with a clear error ([`OpenError::NewerSchema`](super::OpenError::NewerSchema));
-/// - **S15** an erasure changes nothing but what stands beside its event, and only while that is what was read.
+/// - **S15** an erasure changes nothing but what stands beside its event, and only while that is what was read;
+/// - **S16** a purge takes a completed workflow whole and leaves its tombstone, before anything else is gone; never one that
+///   is open or has another revision, whose keys count, or, unless asked, whose messages were not delivered.
 #[async_trait]
 pub trait StorageBackendPort: Debug + Send + Sync {
     /// Id and keys of the store, made at first open.
@@ -133,6 +135,17 @@ pub trait StorageBackendPort: Debug + Send + Sync {
     /// Puts [`Erasure::becomes`] in the place of what stands beside an event; false, and nothing written, when that is not
     /// [`Erasure::was`] any more, or there is no such event. What was there is overwritten where the backend can do that.
     async fn erase(&self, erasure: &Erasure) -> Result<bool, SettleError>;
+
+    /// Deletes a workflow with its events, ledger rows, messages and places in lists; the rows of its assets stay with their
+    /// fences. Work that is bounded: until it answers something else than `More` there is more to do.
+    async fn purge(&self, purge: &Purge) -> Result<Purged, SettleError>;
+
+    /// What is left of a workflow that was purged, or is just being.
+    async fn tombstone(
+        &self,
+        tenant: &TenantId,
+        workflow: &WorkflowId,
+    ) -> Result<Option<Tombstone>, ReadError>;
 
     /// Sets the expiry of ledger rows of completed workflows to completion + `retention_ms`, deletes ledger rows whose
     /// expiry is past and delivered outbox rows older than `retention_ms`; at most `limit` rows of each a call.

@@ -110,6 +110,8 @@ macro_rules! storage_contract {
             s14_newer_schema_is_refused
             s15_erasure_replaces_what_stands_beside
             s15_erasure_of_something_else_is_refused
+            s16_purge_takes_all_of_a_workflow
+            s16_purge_spares_what_counts
             port_identity_is_stable
             port_identity_is_random
             port_definition_is_found_by_digest

@@ -56,6 +56,10 @@ pub enum Call {
     SettleDeadline,
     /// `erase`
     Erase,
+    /// `purge`
+    Purge,
+    /// `tombstone`
+    Tombstone,
     /// `sweep`
     Sweep,
 }

@@ -9,8 +9,9 @@ use wf_core::models::{Actor, Digest, Person, TenantId, Timestamp, Workflow, Work
 use wf_core::policy::Definition;
 use wf_core::ports::{
     Backlog, Claim, ClaimedDeadline, ClaimedStream, Commit, CommitError, Cursor, DefinitionError,
-    Erasure, ListQuery, LoadQuery, NextDeadline, OutboxPage, OutboxPurge, OutboxQuery, Page,
-    ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort, StoreIdentity, Swept,
+    Erasure, ListQuery, LoadQuery, NextDeadline, OutboxPage, OutboxPurge, OutboxQuery, Page, Purge,
+    Purged, ReadError, Recent, SettleError, Settlement, Snapshot, StorageBackendPort,
+    StoreIdentity, Swept, Tombstone,
 };
 use wf_core::state_machine::Event;
 
@@ -321,6 +322,18 @@ impl StorageBackendPort for FaultStore {
 
     async fn erase(&self, erasure: &Erasure) -> Result<bool, SettleError> {
         self.through(Call::Erase, self.inner.erase(erasure)).await
+    }
+
+    async fn purge(&self, purge: &Purge) -> Result<Purged, SettleError> {
+        self.through(Call::Purge, self.inner.purge(purge)).await
+    }
+
+    async fn tombstone(
+        &self,
+        tenant: &TenantId,
+        workflow: &WorkflowId,
+    ) -> Result<Option<Tombstone>, ReadError> {
+        self.through(Call::Tombstone, self.inner.tombstone(tenant, workflow)).await
     }
 
     async fn sweep(

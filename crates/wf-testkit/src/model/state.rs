@@ -8,8 +8,8 @@ use wf_core::models::{
 };
 use wf_core::policy::Definition;
 use wf_core::ports::{
-    Claim, Deadline, DefinitionError, Erasure, LeaseToken, LedgerKey, LedgerRow, OutboxRow,
-    StoreIdentity, latest_live_expiry,
+    Claim, Deadline, DefinitionError, LeaseToken, LedgerKey, LedgerRow, OutboxRow, StoreIdentity,
+    Tombstone, latest_live_expiry,
 };
 use wf_core::state_machine::{Event, Secret};
 
@@ -63,6 +63,7 @@ pub(crate) struct State {
     /// By tenant, workflow and deadline id.
     pub(crate) deadlines: BTreeMap<StreamKey, Deadline>,
     pub(crate) deadline_leases: BTreeMap<StreamKey, Lease>,
+    pub(crate) tombstones: BTreeMap<WorkflowKey, Tombstone>,
     pub(crate) definitions: BTreeMap<Digest, Definition>,
     pub(crate) versions: BTreeMap<(ProcedureId, u32), Digest>,
 }
@@ -87,21 +88,9 @@ impl State {
             stream_leases: BTreeMap::new(),
             deadlines: BTreeMap::new(),
             deadline_leases: BTreeMap::new(),
+            tombstones: BTreeMap::new(),
             definitions: BTreeMap::new(),
             versions: BTreeMap::new(),
-        }
-    }
-
-    pub(crate) fn erase(&mut self, erasure: &Erasure) -> bool {
-        let key = (erasure.tenant.clone(), erasure.workflow_id.clone());
-        let events = self.events.get_mut(&key).into_iter().flatten();
-        let mut meant = events.filter(|event| event.seq == erasure.seq);
-        match meant.next() {
-            Some(event) if event.sensitive == erasure.was && !erasure.was.is_empty() => {
-                event.sensitive.clone_from(&erasure.becomes);
-                true
-            }
-            Some(_) | None => false,
         }
     }
 

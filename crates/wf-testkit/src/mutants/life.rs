@@ -1,6 +1,7 @@
-//! Broken erasures.
+//! Broken erasures and purges.
 
-use wf_core::ports::{Erasure, SettleError, StorageBackendPort};
+use wf_core::models::Phase;
+use wf_core::ports::{Erasure, Purge, Purged, SettleError, StorageBackendPort};
 
 use super::{MutantStore, Mutation};
 
@@ -29,5 +30,35 @@ impl MutantStore {
             }
         }
         Ok(done)
+    }
+
+    pub(super) async fn mutant_purge(&self, purge: &Purge) -> Result<Purged, SettleError> {
+        let key = (purge.tombstone.tenant.clone(), purge.tombstone.workflow_id.clone());
+        let mut purge = purge.clone();
+        let before = self.model().lock().clone();
+        if self.is(Mutation::PurgeOfOpen)
+            && let Some(workflow) = self.model().lock().workflows.get_mut(&key)
+        {
+            workflow.phase = Phase::Completed;
+            workflow.revision = purge.tombstone.revision;
+        }
+        if self.is(Mutation::PurgeOfKeys) {
+            self.model().lock().ledger.retain(|_, row| row.workflow_id != key.1);
+        }
+        purge.undelivered_too |= self.is(Mutation::PurgeOfUndelivered);
+        purge.check_only &= !self.is(Mutation::PurgeAlthoughAsked);
+        let purged = self.faulty().purge(&purge).await?;
+        let mut state = self.model().lock();
+        let restored = before.events.get(&key).cloned();
+        if let Some(events) = restored.filter(|_| self.is(Mutation::PurgedHistoryStays)) {
+            state.events.insert(key.clone(), events);
+        }
+        if self.is(Mutation::PurgedRowsStay) {
+            state.ledger = before.ledger;
+        }
+        if self.is(Mutation::PurgedWithoutTrace) {
+            state.tombstones.remove(&key);
+        }
+        Ok(purged)
     }
 }

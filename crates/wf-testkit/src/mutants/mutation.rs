@@ -149,6 +149,20 @@ pub enum Mutation {
     ErasureUnchecked,
     /// An erasure empties every event of the workflow.
     ErasureOfAll,
+    /// A purge leaves the events.
+    PurgedHistoryStays,
+    /// A purge leaves no tombstone.
+    PurgedWithoutTrace,
+    /// A purge leaves the ledger rows.
+    PurgedRowsStay,
+    /// A purge takes what is open or was changed.
+    PurgeOfOpen,
+    /// A purge takes rows that count.
+    PurgeOfKeys,
+    /// A purge takes what was not delivered, unasked.
+    PurgeOfUndelivered,
+    /// A purge that only asks deletes.
+    PurgeAlthoughAsked,
     /// What is delivered counts as pending.
     BacklogCountsDelivered,
     /// The backlog is counted to its end.
@@ -214,6 +228,13 @@ pub const MUTATIONS: &[(Mutation, &[&str])] = &[
     (Mutation::ErasureForgotten, &["s15_erasure_replaces_what_stands_beside"]),
     (Mutation::ErasureUnchecked, &["s15_erasure_of_something_else_is_refused"]),
     (Mutation::ErasureOfAll, &["s15_erasure_replaces_what_stands_beside"]),
+    (Mutation::PurgedHistoryStays, &["s16_purge_takes_all_of_a_workflow"]),
+    (Mutation::PurgedWithoutTrace, &["s16_purge_takes_all_of_a_workflow"]),
+    (Mutation::PurgedRowsStay, &["s16_purge_takes_all_of_a_workflow"]),
+    (Mutation::PurgeOfOpen, &["s16_purge_spares_what_counts"]),
+    (Mutation::PurgeOfKeys, &["s16_purge_spares_what_counts"]),
+    (Mutation::PurgeOfUndelivered, &["s16_purge_spares_what_counts"]),
+    (Mutation::PurgeAlthoughAsked, &["s16_purge_takes_all_of_a_workflow"]),
     (Mutation::BacklogCountsDelivered, &["port_backlog_is_counted_up_to_its_limit"]),
     (Mutation::BacklogUnlimited, &["port_backlog_is_counted_up_to_its_limit"]),
     (Mutation::OutboxForgotten, &["s01_commit_writes_every_part"]),

@@ -65,6 +65,13 @@ const OUT_OF_REACH: &[Mutation] = &[
     Mutation::ErasureForgotten,
     Mutation::ErasureUnchecked,
     Mutation::ErasureOfAll,
+    Mutation::PurgedHistoryStays,
+    Mutation::PurgedWithoutTrace,
+    Mutation::PurgedRowsStay,
+    Mutation::PurgeOfOpen,
+    Mutation::PurgeOfKeys,
+    Mutation::PurgeOfUndelivered,
+    Mutation::PurgeAlthoughAsked,
 ];
 
 #[test]

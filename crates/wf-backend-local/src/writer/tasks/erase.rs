@@ -3,6 +3,8 @@
 //! An UPDATE leaves the old bytes in the free space of its page unless `secure_delete` is on: then SQLite writes zeros over
 //! them. The log keeps the page as it was until it is cut back, which `LocalStore::forget` sees to.
 
+use std::time::{Duration, Instant};
+
 use rusqlite::Connection;
 use wf_core::ports::Erasure;
 use wf_core::state_machine::SensitiveValue;
@@ -11,6 +13,9 @@ use crate::codec::decode::Read;
 use crate::config::LocalConfig;
 use crate::connection::{close, int, open_writing, rows, run};
 use crate::fault::{Cause, unreadable};
+
+/// How long it is tried to cut the log back.
+const CUT_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Tenant, workflow, place.
 pub(crate) const BESIDE: &str = "
@@ -28,10 +33,20 @@ pub(crate) fn forget(config: &LocalConfig, compact: bool) -> Result<bool, Cause>
     if compact {
         conn.execute_batch("VACUUM")?;
     }
-    // The first of its answers is whether somebody was in the way.
-    let busy = int(&conn, "PRAGMA wal_checkpoint(TRUNCATE)")?;
+    // The first of its answers is whether somebody was in the way. Beside another checkpoint SQLite says so at once, whatever
+    // the time to wait is.
+    let begun = Instant::now();
+    let cut = loop {
+        if int(&conn, "PRAGMA wal_checkpoint(TRUNCATE)")? == 0 {
+            break true;
+        }
+        if begun.elapsed() > CUT_PATIENCE {
+            break false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
     close(conn);
-    Ok(busy == 0)
+    Ok(cut)
 }
 
 /// Erases; false when something else stands there.

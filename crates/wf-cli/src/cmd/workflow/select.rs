@@ -103,11 +103,6 @@ impl Selection {
 }
 
 impl Selected<'_> {
-    /// The instant before which they were completed, where that was asked.
-    pub(super) fn before(&self) -> Option<Timestamp> {
-        self.before
-    }
-
     /// Some more workflows; `None` at the end.
     pub(super) async fn more(
         &mut self,
@@ -162,9 +157,21 @@ pub(super) async fn named(
         answered_as: None,
         count_open_of: None,
     };
-    store.load(&query).await?.workflow.ok_or_else(|| {
-        Failure::failed(format!("there is no workflow {id} of tenant {}", query.tenant))
-            .help("`wf-cli workflow list` shows them; --tenant names another tenant")
+    if let Some(workflow) = store.load(&query).await?.workflow {
+        return Ok(workflow);
+    }
+    let said = format!("there is no workflow {id} of tenant {}", query.tenant);
+    Err(match store.tombstone(&query.tenant, id).await? {
+        None => Failure::failed(said)
+            .help("`wf-cli workflow list` shows them; --tenant names another tenant"),
+        Some(left) => Failure::failed(said).details(vec![format!(
+            "it was purged at {} by {}, {}; its last event was {} with the hash {}",
+            left.purged_at,
+            left.purged_by,
+            left.reason.as_deref().unwrap_or("no reason was given"),
+            left.revision,
+            left.last_hash
+        )]),
     })
 }
 

@@ -77,6 +77,7 @@ impl Links {
             | Record::Stream { .. }
             | Record::Message { .. }
             | Record::Person { .. }
+            | Record::Tombstone(_)
             | Record::Owner { .. } => {}
         }
     }
