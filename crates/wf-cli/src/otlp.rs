@@ -134,6 +134,11 @@ impl Sending {
     }
 }
 
+/// The `traceparent` of what a span asks of others; none where nobody collects spans.
+pub(crate) fn traceparent(span: &tracing::Span) -> Option<String> {
+    joins::traceparent(span)
+}
+
 /// Who sends: name and version of the program, and an id of this process.
 fn resource() -> Resource {
     let named = Resource::builder().build();

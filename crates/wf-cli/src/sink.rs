@@ -14,6 +14,7 @@ use wf_notify_webhook::{WebhookConfig, WebhookSink};
 use crate::config::routes::{RouteConfig, SinkConfig};
 use crate::exit::Failure;
 use crate::failpoint;
+use crate::otlp;
 
 /// What fits every recipient and every kind.
 const ANY: &str = "*";
@@ -123,7 +124,11 @@ impl NotificationPort for Router {
                 log(message);
                 Ok(())
             }
-            Sink::Webhook(webhook) => webhook.deliver(message).instrument(span.clone()).await,
+            Sink::Webhook(webhook) => {
+                let traceparent = otlp::traceparent(&span);
+                let sending = webhook.deliver_traced(message, traceparent.as_deref());
+                sending.instrument(span.clone()).await
+            }
         };
         span.record("outcome", if delivered.is_ok() { "delivered" } else { "failed" });
         match &delivered {

@@ -3,20 +3,16 @@
 use std::error::Error;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::StatusCode;
-use http_body_util::{BodyExt as _, Full};
+use http::header::{HeaderName, HeaderValue};
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls::{ClientConfig, RootCertStore};
-use tokio::task::spawn_blocking;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use wf_core::ports::{DeliveryError, Message, NotificationPort, Source};
 
 use crate::address::Allowed;
@@ -24,10 +20,13 @@ use crate::answer::{Meaning, meaning, retry_after_ms};
 #[cfg(test)]
 use crate::connect::Lookup;
 use crate::connect::{Connector, SystemLookup};
-use crate::pressure::{AT_ONCE, Pressed, Pressure};
+use crate::pressure::{Pressed, Pressure};
 use crate::request;
 use crate::secret::{SecretError, SecretFile};
 use crate::target::{Target, TargetError};
+#[cfg(test)]
+use crate::trust::Trust;
+use crate::trust::{self, TrustError, Trusting};
 
 /// How long a delivery may take, from the name look-up to the status.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
@@ -35,10 +34,6 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
 pub(crate) const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// How long the rest of an answer may take once its status is known.
 const ANSWER_WAIT: Duration = Duration::from_secs(1);
-/// How long a connection stays open for the next message.
-const IDLE: Duration = Duration::from_secs(15);
-/// How long the certificates of authorities that the system trusts are taken as they were read.
-const TRUST_AGAIN: Duration = Duration::from_secs(10 * 60);
 
 /// One webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,12 +57,9 @@ pub enum OpenError {
     /// Its secret.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The system has no certificates to trust, so that no receiver can be recognised.
-    #[error("there are no trusted certificates on this system")]
-    NoRoots(#[source] io::Error),
-    /// TLS as the program was built with.
-    #[error("TLS cannot be set up")]
-    Tls(#[source] rustls::Error),
+    /// TLS.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
 }
 
 /// An attempt that failed.
@@ -100,13 +92,9 @@ pub struct WebhookSink {
     source: String,
     secrets: SecretFile,
     pressure: Pressure,
-    connector: Connector,
-    /// The client, and when it took over what the system trusts.
-    client: Mutex<(Instant, HttpsClient)>,
+    clients: Trusting,
     deadline: Duration,
 }
-
-type HttpsClient = Client<HttpsConnector<Connector>, Full<Bytes>>;
 
 impl WebhookSink {
     /// Reads the secret and checks the URL; sends nothing yet.
@@ -116,61 +104,34 @@ impl WebhookSink {
     pub fn open(config: &WebhookConfig) -> Result<Self, OpenError> {
         let allowed = Allowed { private: config.allow_private };
         let target = Target::parse(&config.url, allowed)?;
-        let tls = tls(target.is_secure())?;
+        let trust = trust::of_the_system(target.is_secure());
         let connector = Connector::new(Arc::new(SystemLookup), allowed);
-        Self::with(config, target, tls, connector, DEADLINE)
+        Self::with(config, target, Trusting::open(trust, connector)?, DEADLINE)
     }
 
     fn with(
         config: &WebhookConfig,
         target: Target,
-        tls: ClientConfig,
-        connector: Connector,
+        clients: Trusting,
         deadline: Duration,
     ) -> Result<Self, OpenError> {
         let secrets = SecretFile::open(&config.secret_file)?;
-        let client = Mutex::new((Instant::now(), client(tls, connector.clone())));
         let (source, pressure) = (config.source.clone(), Pressure::default());
-        Ok(Self { target, source, secrets, pressure, connector, client, deadline })
-    }
-
-    /// The client, with what the system trusts now or a while ago. When that cannot be read, what was trusted before is.
-    async fn client(&self) -> HttpsClient {
-        let known = {
-            let mut known = self.client.lock().unwrap_or_else(PoisonError::into_inner);
-            if !self.target.is_secure() || known.0.elapsed() < TRUST_AGAIN {
-                return known.1.clone();
-            }
-            // Who looks does so for all; the others go on with what is known.
-            known.0 = Instant::now();
-            known.1.clone()
-        };
-        match spawn_blocking(|| tls(true)).await {
-            Ok(Ok(tls)) => {
-                let new = client(tls, self.connector.clone());
-                self.client.lock().unwrap_or_else(PoisonError::into_inner).1 = new.clone();
-                new
-            }
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "what the system trusts cannot be read again, the old certificates stay");
-                known
-            }
-            // The runtime ends.
-            Err(_) => known,
-        }
+        Ok(Self { target, source, secrets, pressure, clients, deadline })
     }
 
     /// For tests inside this crate: with what is trusted, how names are looked up, and how long an answer may take.
     #[cfg(test)]
     pub(crate) fn for_tests(
         config: &WebhookConfig,
-        tls: ClientConfig,
+        trust: Trust,
         lookup: Arc<dyn Lookup>,
         deadline: Duration,
     ) -> Result<Self, OpenError> {
         let allowed = Allowed { private: config.allow_private };
         let target = Target::parse(&config.url, allowed)?;
-        Self::with(config, target, tls, Connector::new(lookup, allowed), deadline)
+        let clients = Trusting::open(trust, Connector::new(lookup, allowed))?;
+        Self::with(config, target, clients, deadline)
     }
 
     /// Reads the file of the secret again: to be called when it changed. From then on messages are signed with what is in it.
@@ -181,15 +142,40 @@ impl WebhookSink {
         self.secrets.reload()
     }
 
-    async fn send(&self, message: &Message) -> Result<(), DeliveryError> {
+    /// As [`NotificationPort::deliver`], and says in which trace: `traceparent` (W3C Trace Context, section 3.2) goes
+    /// into the header of that name. It is not signed, and no part of the message.
+    ///
+    /// # Errors
+    /// [`DeliveryError`] when the receiver did not take the message.
+    pub async fn deliver_traced(
+        &self,
+        message: &Message,
+        traceparent: Option<&str>,
+    ) -> Result<(), DeliveryError> {
+        let sent = self.send(message, traceparent).await;
+        if let Err(error) = &sent {
+            let receiver = self.target.origin();
+            tracing::debug!(id = %message.id, receiver, error = %error.source, "a webhook was not taken");
+        }
+        sent
+    }
+
+    async fn send(
+        &self,
+        message: &Message,
+        traceparent: Option<&str>,
+    ) -> Result<(), DeliveryError> {
         let _place = self.pressure.place().await.map_err(pressed)?;
         let secrets = self.secrets.current();
         let now = SystemTime::now();
         let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
-        let request = request::of(message, &self.target, &self.source, &secrets, seconds)
+        let mut request = request::of(message, &self.target, &self.source, &secrets, seconds)
             .map_err(|error| failed(true, None, SendError::Unwritable(error)))?;
-        let client = self.client().await;
+        if let Some(value) = traceparent.and_then(|text| HeaderValue::from_str(text).ok()) {
+            request.headers_mut().insert(HeaderName::from_static("traceparent"), value);
+        }
+        let client = self.clients.client().await;
         let response = match timeout(self.deadline, client.request(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
@@ -213,39 +199,8 @@ impl WebhookSink {
 #[async_trait]
 impl NotificationPort for WebhookSink {
     async fn deliver(&self, message: &Message) -> Result<(), DeliveryError> {
-        let sent = self.send(message).await;
-        if let Err(error) = &sent {
-            let receiver = self.target.origin();
-            tracing::debug!(id = %message.id, receiver, error = %error.source, "a webhook was not taken");
-        }
-        sent
+        self.deliver_traced(message, None).await
     }
-}
-
-fn client(tls: ClientConfig, connector: Connector) -> HttpsClient {
-    let connector = HttpsConnectorBuilder::new()
-        .with_tls_config(tls)
-        .https_or_http()
-        .enable_http1()
-        .wrap_connector(connector);
-    Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE)
-        .pool_max_idle_per_host(AT_ONCE)
-        .build(connector)
-}
-
-fn tls(secure: bool) -> Result<ClientConfig, OpenError> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(OpenError::Tls)?;
-    let builder = if secure {
-        builder.with_native_roots().map_err(OpenError::NoRoots)?
-    } else {
-        builder.with_root_certificates(RootCertStore::empty())
-    };
-    Ok(builder.with_no_client_auth())
 }
 
 fn failed(permanent: bool, retry_after_ms: Option<i64>, error: SendError) -> DeliveryError {

@@ -28,6 +28,15 @@ fn context(parent: &TraceParent) -> SpanContext {
     )
 }
 
+/// The place of a span, as `traceparent` says it (Trace Context, section 3.2).
+pub(super) fn traceparent(span: &Span) -> Option<String> {
+    let context = span.context();
+    let place = context.span().span_context().clone();
+    place.is_valid().then(|| {
+        format!("00-{}-{}-{:02x}", place.trace_id(), place.span_id(), place.trace_flags().to_u8())
+    })
+}
+
 impl Traces for Joins {
     fn join(&self, span: &Span, parent: &TraceParent) {
         // Refused for a span that is begun or not collected: then it stays where it is.
@@ -82,7 +91,9 @@ impl ShouldSample for Linked {
 
 #[cfg(test)]
 mod tests {
-    use opentelemetry_sdk::trace::Sampler;
+    use opentelemetry::trace::TracerProvider as _;
+    use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
+    use tracing_subscriber::layer::SubscriberExt as _;
 
     use super::*;
 
@@ -99,6 +110,19 @@ mod tests {
         assert_eq!(taken.trace_state().header(), "a=1");
         assert_eq!(context(&parent(0, Some("no state"))).trace_state().header(), "");
         assert!(!context(&parent(0xfe, None)).is_sampled());
+    }
+
+    #[test]
+    fn a_span_that_is_collected_has_a_traceparent_that_can_be_read() {
+        assert_eq!(traceparent(&tracing::info_span!("nobody looks")), None);
+        let provider = SdkTracerProvider::builder().build();
+        let layer = tracing_opentelemetry::layer().with_tracer(provider.tracer("test"));
+        let subscriber = tracing_subscriber::registry().with(layer);
+        tracing::subscriber::with_default(subscriber, || {
+            let said = traceparent(&tracing::info_span!("somebody looks")).unwrap();
+            let read = TraceParent::parse(&said).unwrap();
+            assert_eq!((said.len(), read.flags), (55, 1), "{said}");
+        });
     }
 
     #[test]

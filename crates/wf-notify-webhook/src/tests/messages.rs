@@ -89,7 +89,8 @@ async fn while_a_secret_is_replaced_receivers_with_either_key_verify() {
     let config = config(&receiver.url(), secret.path(), true);
     let names: Arc<Names> = Names::are(&["127.0.0.1"]);
     let tls = trusting(rustls::RootCertStore::empty());
-    let sink = WebhookSink::for_tests(&config, tls, names, PATIENT).expect("a sink");
+    let sink = WebhookSink::for_tests(&config, Arc::new(move || Ok(tls.clone())), names, PATIENT)
+        .expect("a sink");
     sink.deliver(&message(7)).await.expect("taken");
     let requests = receiver.requests();
     let (_, headers, body) = parts(requests.first().expect("one"));
@@ -99,4 +100,23 @@ async fn while_a_secret_is_replaced_receivers_with_either_key_verify() {
     }
     let other = Webhook::new("whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA").expect("a secret");
     assert!(other.verify(body.as_bytes(), &headers).is_err());
+}
+
+#[tokio::test]
+async fn a_delivery_says_in_which_trace_it_is_where_it_is_in_one() {
+    let receiver = Receiver::new(Then::Answers(status("204 No Content"))).await;
+    let sink = sink(&receiver.url(), PATIENT);
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    for traceparent in [Some(parent), None, Some("broken\r\nx: y")] {
+        sink.deliver_traced(&message(7), traceparent).await.expect("taken");
+    }
+    let requests = receiver.requests();
+    let said: Vec<Option<String>> = requests
+        .iter()
+        .map(|request| {
+            let (_, headers, _) = parts(request);
+            headers.get("traceparent").map(|value| value.to_str().expect("text").to_owned())
+        })
+        .collect();
+    assert_eq!(said, [Some(parent.to_owned()), None, None]);
 }
