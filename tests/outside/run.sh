@@ -20,7 +20,7 @@ OUTSIDE_BIN=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 export OUTSIDE_BIN OUTSIDE_REPOSITORY="$repository" PYTHONDONTWRITEBYTECODE=1
 shift
 suites=("$@")
-[ ${#suites[@]} -gt 0 ] || suites=(wire auth people oauth python_client reading ts_client stdio clients asking agent main_job idempotency bad_input bad_setup reload webhooks sigterm kill_loop bad_table orchestrated conformance idempotent_tool)
+[ ${#suites[@]} -gt 0 ] || suites=(wire auth people oauth python_client reading ts_client stdio clients asking agent main_job idempotency bad_input bad_setup reload webhooks top console sigterm kill_loop bad_table orchestrated conformance idempotent_tool)
 
 # True if FILE is not what the stamp says was installed from it.
 changed() { ! cmp -s "$1" "$2"; }

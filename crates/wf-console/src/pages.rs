@@ -126,6 +126,11 @@ pub(crate) fn worded(text: &Text) -> &str {
     text.get(&Locale::default())
 }
 
+/// What is asked next, where a heading says already that it is next.
+pub(crate) fn asked(next: &str) -> &str {
+    next.strip_prefix("Next: ").unwrap_or(next)
+}
+
 /// Control characters, and those that turn the direction of what follows, are shown as what they are: something odd.
 pub(crate) fn clean(text: &str) -> String {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}');

@@ -37,6 +37,15 @@ impl Times {
         }
     }
 
+    /// How long ago something happened, and when.
+    pub(crate) fn ago(&self, at: Timestamp) -> Markup {
+        html! {
+            span.age { (lasting(self.now.since_ms(at))) " ago" }
+            " "
+            span.when { (self.at(at)) }
+        }
+    }
+
     fn shown(&self, at: Timestamp, format: &str) -> String {
         let instant = jiff::Timestamp::from_millisecond(at.as_ms()).unwrap_or_default();
         jiff::ZonedDateTime::new(instant, self.zone.clone()).strftime(format).to_string()

@@ -9,10 +9,11 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use tokio::time::{Instant, timeout_at};
+use tracing::Instrument;
 
 use crate::body;
 use crate::clients::Clients;
-use crate::exchange::{Deadlines, Request, Response};
+use crate::exchange::{Deadlines, Request, RequestId, Response};
 use crate::fault::Fault;
 use crate::guard::Wire;
 
@@ -24,7 +25,8 @@ const FORM_BYTES_MAX: usize = 32 * 1024;
 
 /// Answers requests at `/` and `/console` of the operator's address ([`HttpConfig::admin_listen`](crate::HttpConfig)).
 ///
-/// Laws: it never blocks the executor; dropping its future at any await leaves all of what was asked, or nothing.
+/// Laws: it never blocks the executor, and ends by itself. It runs in a task of its own: when the client goes away, or the
+/// time of a request is over, it is waited for no longer and goes on.
 #[async_trait]
 pub trait Pages: Debug + Send + Sync {
     /// Answers a request whose host was checked and whose body is bounded; `client` is who sent it, as far as trusted
@@ -59,9 +61,18 @@ pub(crate) async fn answer(
     *asked.method_mut() = head.method;
     *asked.uri_mut() = head.uri;
     *asked.headers_mut() = head.headers;
-    let answered = timeout_at(answer_by, pages.answer(asked, client)).await;
-    let answered = answered.map_err(|_| Fault::Timeout)?;
-    Ok(answered.map(|bytes| Full::new(bytes).boxed()))
+    let incident = head.extensions.get::<RequestId>().map(|id| id.0.to_string());
+    // In a task of its own: a browser that goes away ends the waiting, never the work.
+    let task = async move { pages.answer(asked, client).await };
+    match timeout_at(answer_by, tokio::spawn(task.in_current_span())).await {
+        Ok(Ok(answered)) => Ok(answered.map(|bytes| Full::new(bytes).boxed())),
+        Ok(Err(_)) => {
+            let incident = incident.unwrap_or_default();
+            tracing::error!(incident, "a page panicked");
+            Err(Fault::Internal { incident })
+        }
+        Err(_) => Err(Fault::Timeout),
+    }
 }
 
 #[cfg(test)]

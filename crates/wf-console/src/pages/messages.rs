@@ -89,7 +89,7 @@ fn line(frame: &Frame<'_>, row: &OutboxRow) -> Markup {
                 " " span.quiet.id { (said(&message.id)) }
             }
             td role="cell" data-label="To" { (short(&message.recipient)) }
-            td role="cell" data-label="Of" { (frame.times.since(message.time)) }
+            td role="cell" data-label="Of" { (frame.times.ago(message.time)) }
             td role="cell" data-label="Tries" {
                 (status.attempts) " failed"
                 @match status.state {

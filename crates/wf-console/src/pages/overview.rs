@@ -8,7 +8,7 @@ use wf_core::ports::Cursor;
 use wf_core::state_machine::Rejection;
 
 use super::{
-    Frame, Place, REFRESH_S, ROWS, framed, meta, person, phase, phase_word, short, worded,
+    Frame, Place, REFRESH_S, ROWS, asked, framed, meta, person, phase, phase_word, short, worded,
     workflow_path,
 };
 use crate::request::{Fields, ROOT, link};
@@ -155,7 +155,7 @@ fn line(frame: &Frame<'_>, row: &Watched) -> Markup {
             }
             td role="cell" data-label="Next" {
                 @match (&row.next, &workflow.result) {
-                    (Some(next), _) => (short(next)),
+                    (Some(next), _) => (short(asked(next))),
                     (None, Some(result)) => { "result " (short(result.as_str())) }
                     (None, None) => "–",
                 }

@@ -8,7 +8,8 @@ use wf_core::policy::Effect;
 use wf_core::state_machine::{Rejection, deadlines};
 
 use super::{
-    Frame, Place, code, framed, meta, person, phase, said, short, timeline, worded, workflow_path,
+    Frame, Place, asked, code, framed, meta, person, phase, said, short, timeline, worded,
+    workflow_path,
 };
 use crate::request::{Fields, link};
 
@@ -65,7 +66,7 @@ fn facts(frame: &Frame<'_>, portrait: &Portrait) -> Markup {
                 div { dt { "Result" } dd { (short(result.as_str())) } }
             }
             @if let Some(next) = &portrait.next {
-                div { dt { "Next" } dd { (said(next)) } }
+                div { dt { "Next" } dd { (said(asked(next))) } }
             }
             @if let Some((settled, required)) = portrait.progress {
                 div { dt { "Required steps" } dd { (settled) " of " (required) " settled" } }
@@ -80,11 +81,11 @@ fn facts(frame: &Frame<'_>, portrait: &Portrait) -> Markup {
                     }
                 }
             }
-            div { dt { "Started" } dd { (times.since(workflow.started_at)) } }
+            div { dt { "Started" } dd { (times.ago(workflow.started_at)) } }
             @if let Some(at) = workflow.completed_at {
                 div { dt { "Finished" } dd { (times.at(at)) } }
             } @else {
-                div { dt { "Last activity" } dd { (times.since(workflow.last_activity)) } }
+                div { dt { "Last activity" } dd { (times.ago(workflow.last_activity)) } }
             }
             @for deadline in workflow.deadlines.values() {
                 div { dt { "Deadline" } dd { (times.at(deadline.fire_at)) } }
@@ -157,7 +158,7 @@ fn told(frame: &Frame<'_>, portrait: &Portrait, block: &Block) -> Markup {
                 dt { "Told" }
                 dd {
                     (short(to))
-                    @if let Some(at) = block.escalated_at { " " (frame.times.since(at)) }
+                    @if let Some(at) = block.escalated_at { " " (frame.times.ago(at)) }
                     @if let Some(due) = deadlines::response_due(&portrait.workflow, &block.id) {
                         ", to answer until " (frame.times.at(due))
                     }
@@ -170,7 +171,7 @@ fn told(frame: &Frame<'_>, portrait: &Portrait, block: &Block) -> Markup {
                 dt { "Acknowledged" }
                 dd {
                     (person(by))
-                    @if let Some(at) = block.acknowledged_at { " " (frame.times.since(at)) }
+                    @if let Some(at) = block.acknowledged_at { " " (frame.times.ago(at)) }
                 }
             }
         }

@@ -18,6 +18,7 @@ struct Mirror(Mutex<Vec<IpAddr>>);
 impl Pages for Mirror {
     async fn answer(&self, request: http::Request<Bytes>, client: IpAddr) -> http::Response<Bytes> {
         self.0.lock().expect("nobody panicked").push(client);
+        assert_ne!(request.uri().path(), "/console/bug", "a bug");
         let said = format!("{} {} {}", request.method(), request.uri(), request.body().len());
         let mut response = http::Response::new(Bytes::from(said));
         response.headers_mut().insert("cache-control", "private".parse().expect("a value"));
@@ -59,11 +60,12 @@ async fn pages_are_at_the_operators_address_and_nowhere_else() {
         assert_eq!(answer.header("cache-control"), Some("private"), "the page's own");
     }
     assert_eq!(client.ask("GET", "/consoles", &[]).await.status, 404);
+    assert_eq!(client.ask("GET", "/console/bug", &[]).await.status, 500);
     assert_eq!(client.ask("GET", "/readyz", &[]).await.status, 200, "as before");
     for path in ["/", "/console"] {
         assert_eq!(world.client().ask("GET", path, &[]).await.status, 404, "{path}");
     }
-    assert_eq!(*mirror.0.lock().expect("free"), [IpAddr::from([127, 0, 0, 1]); 2]);
+    assert_eq!(*mirror.0.lock().expect("free"), [IpAddr::from([127, 0, 0, 1]); 3]);
     // Without pages there are none.
     let plain = World::with(|config| config.admin_listen = Some(([127, 0, 0, 1], 0).into())).await;
     assert_eq!(admin(&plain).ask("GET", "/console", &[]).await.status, 404);
