@@ -216,39 +216,37 @@ const PAGES = [
   ['unknown', path('nothing')], ['no-page', '/console/nowhere'],
 ];
 
-for (const theme of ['light', 'dark']) {
-  for (const width of [360, 1280]) {
-    await test(`axe finds nothing on ${PAGES.length} pages, ${theme}, ${width} pixels`, async () => {
-      const page = await tab({ theme, width });
-      await signIn(page);
-      const all = [];
-      for (const [name, address, signedIn = true] of PAGES) {
-        let at = page;
-        if (!signedIn) {
-          at = await tab({ theme, width });
-          await at.goto('/console/sign-in');
-          await at.getByLabel('Access token').fill('wrong');
-          await at.getByRole('button', { name: 'Sign in' }).click();
-        } else {
-          await at.goto(address);
-        }
-        for (const summary of await at.locator('summary').all()) await summary.click();
-        const found = await findings(at);
-        report.pages.push({ page: name, theme, width, ...found });
-        all.push(...found.violations.map(one => ({ page: name, ...one })));
-        // axe cannot tell the contrast of a single sign; each stands beside its word, in the colour of the word.
-        all.push(...found.open.filter(one => one.rule !== 'color-contrast' || !one.where.every(where => where.includes('aria-hidden'))).map(one => ({ page: name, ...one })));
-        const wide = await at.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        assert.ok(wide <= 0, `${name} is ${wide} pixels too wide`);
-        await at.evaluate(() => { document.activeElement.blur(); scrollTo(0, 0); });
-        await at.screenshot({ path: `${given.folder}/${name}-${theme}-${width}.png` });
-        if (!signedIn) await close(at);
-      }
-      assert.deepEqual(all, []);
-      await close(page);
-    });
+const SHAPES = [['light', 360], ['light', 1280], ['dark', 360], ['dark', 1280]];
+// At once: each has its own tabs.
+await Promise.all(SHAPES.map(([theme, width]) => test(`axe finds nothing on ${PAGES.length} pages, ${theme}, ${width} pixels`, async () => {
+  const page = await tab({ theme, width });
+  await signIn(page);
+  const all = [];
+  for (const [name, address, signedIn = true] of PAGES) {
+    let at = page;
+    if (!signedIn) {
+      at = await tab({ theme, width });
+      await at.goto('/console/sign-in');
+      await at.getByLabel('Access token').fill('wrong');
+      await at.getByRole('button', { name: 'Sign in' }).click();
+    } else {
+      await at.goto(address);
+    }
+    for (const summary of await at.locator('summary').all()) await summary.click();
+    const found = await findings(at);
+    report.pages.push({ page: name, theme, width, ...found });
+    all.push(...found.violations.map(one => ({ page: name, ...one })));
+    // axe cannot tell the contrast of a single sign; each stands beside its word, in the colour of the word.
+    all.push(...found.open.filter(one => one.rule !== 'color-contrast' || !one.where.every(where => where.includes('aria-hidden'))).map(one => ({ page: name, ...one })));
+    const wide = await at.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(wide <= 0, `${name} is ${wide} pixels too wide`);
+    await at.evaluate(() => { document.activeElement.blur(); scrollTo(0, 0); });
+    await at.screenshot({ path: `${given.folder}/${name}-${theme}-${width}.png` });
+    if (!signedIn) await close(at);
   }
-}
+  assert.deepEqual(all, []);
+  await close(page);
+})));
 
 await test('control: faults that are put into a page are found', async () => {
   const page = await tab({ theme: 'dark' });

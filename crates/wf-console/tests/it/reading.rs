@@ -64,7 +64,7 @@ async fn the_list_tells_what_is_stopped_first_and_finds_by_words() {
     let page = browser.get("/console").await.text;
     let place = |text: &str| page.find(text).unwrap_or_else(|| unreachable!("{text}: {page}"));
     assert!(place(stopped.as_str()) < place(quiet.as_str()));
-    for shown in ["Stopped", "1 h 30 min", "What is the level?", "CET</time>", "tom"] {
+    for shown in ["Stopped", "1 h 30 min", "What is the amount?", "CET</time>", "tom"] {
         place(shown);
     }
     let found = browser.get("/console?q=2").await.text;

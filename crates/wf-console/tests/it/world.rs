@@ -32,10 +32,10 @@ order: sequence
 assets:
   - { role: thing, say: thing, id: { prefix: T-, digits: { max: 4, leading_zeros: drop } }, example: T-7 }
 steps:
-  - id: level
+  - id: amount
     kind: number
-    say: level
-    prompt: What is the level?
+    say: amount
+    prompt: What is the amount?
     unit: g
     range: { instrument: [0, 100], accept: [0, 10] }
     out_of_range:
@@ -157,7 +157,7 @@ impl World {
     /// Stops it by a value that is too high.
     pub(crate) async fn stop(&self, by: &Principal, workflow: &WorkflowId) {
         let value = SubmittedValue { value: Some("50".to_owned()), ..SubmittedValue::default() };
-        let step_id = StepId::parse("level").unwrap();
+        let step_id = StepId::parse("amount").unwrap();
         let request = Asked::SubmitStep { workflow_id: workflow.clone(), step_id, value };
         let body = self.execute(by, "submit_step", request).await;
         assert_eq!(body["workflow"]["state"], "BLOCKED", "{body}");
