@@ -27,7 +27,7 @@ async fn refused(store: &AwsStore, n: u32) -> (String, Option<i64>) {
 #[tokio::test]
 #[ignore = "needs WF_AWS_ENDPOINT: cargo xtask aws"]
 async fn a_newer_schema_under_a_running_server_ends_its_writes_and_nothing_else() {
-    let (_store, _wire, config) = store().await;
+    let (trusting, _wire, config) = store().await;
     let old = wary(&config).await;
     old.commit(start(1).build()).await.expect("a commit");
     old.may_write().await.expect("it may write");
@@ -48,6 +48,9 @@ async fn a_newer_schema_under_a_running_server_ends_its_writes_and_nothing_else(
     let opened = AwsStore::open(config.clone()).await;
     assert!(matches!(opened, Err(OpenError::NewerSchema { found: 2, known: 1 })), "{opened:?}");
     assert_eq!(rows(&config).await, before);
+
+    // It is the look that refuses: who has looked an hour ago, and trusts that, still writes.
+    trusting.commit(start(3).build()).await.expect("a commit");
 
     // The newer build is taken back: the older one goes on without a restart.
     meddle_number(&config, "STORE", "SECRET", "schema", "1").await;

@@ -6,18 +6,23 @@ use wf_core::ports::{OpenError, StorageBackendPort as _};
 use super::{config, is_there, open, start};
 use crate::connection::{self, int};
 use crate::open::prepare;
-use crate::schema::{self, MIGRATIONS, Migration};
+use crate::schema::{MIGRATIONS, Migration};
 use crate::{LocalConfig, LocalStore};
 
+/// The schema of this build, and the one after it.
+const KNOWN: u64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
+const AFTER: u64 = KNOWN + 1;
+
 const NEXT: Migration =
-    Migration { version: 3, sql: "CREATE TABLE added (n INTEGER PRIMARY KEY) STRICT;" };
+    Migration { version: AFTER, sql: "CREATE TABLE added (n INTEGER PRIMARY KEY) STRICT;" };
 const BROKEN: Migration = Migration {
-    version: 3,
+    version: AFTER,
     sql: "CREATE TABLE added (n INTEGER PRIMARY KEY) STRICT; INSERT INTO nowhere VALUES (1);",
 };
 
-fn version(config: &LocalConfig) -> i64 {
-    int(&connection::looking(config).unwrap(), "PRAGMA user_version").unwrap()
+fn version(config: &LocalConfig) -> u64 {
+    let found = int(&connection::looking(config).unwrap(), "PRAGMA user_version").unwrap();
+    u64::try_from(found).unwrap()
 }
 
 async fn with_one_workflow(dir: &TempDir) -> LocalConfig {
@@ -36,8 +41,8 @@ async fn older_file_is_copied_then_migrated() {
     let (in_use, created, report) = prepare(&config, &newer).unwrap();
     drop(in_use);
     assert!(!created);
-    assert_eq!((report.from, report.to), (2, 3));
-    assert_eq!(version(&config), 3);
+    assert_eq!((report.from, report.to), (KNOWN, AFTER));
+    assert_eq!(version(&config), AFTER);
 
     // The copy is a store of the version before, with everything in it.
     let backup = report.backup.expect("a copy");
@@ -46,10 +51,10 @@ async fn older_file_is_copied_then_migrated() {
 
     // This build now says that the file is too new for it, and how new.
     let error = LocalStore::open(config.clone()).await.unwrap_err();
-    assert!(matches!(error, OpenError::NewerSchema { found: 3, known: 2 }), "{error:?}");
+    assert!(matches!(error, OpenError::NewerSchema { found: AFTER, known: KNOWN }), "{error:?}");
     let said = error.to_string();
     assert!(said.contains("newer build") && said.contains("docs/upgrading.md"), "{said}");
-    assert_eq!(version(&config), 3, "it stays as it is");
+    assert_eq!(version(&config), AFTER, "it stays as it is");
     let again = prepare(&config, &newer).unwrap();
     assert_eq!(again.2.backup, None, "nothing to do, nothing to copy");
 }
@@ -69,14 +74,16 @@ async fn copies_are_named_by_version_and_time_and_few_are_kept() {
     let config = with_one_workflow(&dir).await;
     let folder = config.path.parent().unwrap();
     // A copy of another version, what a killed migration leaves behind, and what somebody else put there.
-    let others = ["store.db.schema-1.20200101T000000.000Z.backup", "store.db.schema-2.mine"];
-    let left = "store.db.schema-2.20200101T000000.000Z.backup.ab.partial";
+    let others = [
+        "store.db.schema-1.20200101T000000.000Z.backup".to_owned(),
+        format!("store.db.schema-{KNOWN}.mine"),
+    ];
+    let left = format!("store.db.schema-{KNOWN}.20200101T000000.000Z.backup.ab.partial");
     for name in others.iter().chain([&left]) {
         std::fs::write(folder.join(name), "x").unwrap();
     }
-    let newest = schema::known();
     let ours = |names: &[String]| -> Vec<String> {
-        let prefix = format!("store.db.schema-{newest}.2");
+        let prefix = format!("store.db.schema-{KNOWN}.2");
         names.iter().filter(|name| name.starts_with(&prefix)).cloned().collect()
     };
     let broken = [MIGRATIONS, &[BROKEN]].concat();
@@ -90,8 +97,8 @@ async fn copies_are_named_by_version_and_time_and_few_are_kept() {
     let kept = ours(&last);
     assert_eq!(kept.len(), 3, "{last:?}");
     assert!(!kept.contains(&first[0]), "the oldest go: {last:?}");
-    assert!(others.iter().all(|name| last.contains(&(*name).to_owned())), "not ours: {last:?}");
-    assert!(!last.contains(&left.to_owned()), "{last:?}");
+    assert!(others.iter().all(|name| last.contains(name)), "not ours: {last:?}");
+    assert!(!last.contains(&left), "{last:?}");
     for name in kept {
         let copy = LocalStore::open_existing(LocalConfig::new(folder.join(name))).await.unwrap();
         assert!(is_there(&copy, &start(1).build()).await);
@@ -122,7 +129,7 @@ async fn failed_migration_leaves_the_version_before() {
     let dir = TempDir::new().unwrap();
     let config = with_one_workflow(&dir).await;
     prepare(&config, &[MIGRATIONS, &[BROKEN]].concat()).unwrap_err();
-    assert_eq!(version(&config), 2);
+    assert_eq!(version(&config), KNOWN);
     let store = LocalStore::open(config).await.unwrap().store;
     assert!(is_there(&store, &start(1).build()).await);
 }
@@ -134,7 +141,7 @@ async fn migration_waits_for_nobody_and_disturbs_nobody() {
     let newer = [MIGRATIONS, &[NEXT]].concat();
     let error = prepare(store.config(), &newer).unwrap_err();
     assert!(error.to_string().contains("in use"), "{error}");
-    assert_eq!(version(store.config()), 2);
+    assert_eq!(version(store.config()), KNOWN);
     store.commit(start(1).build()).await.unwrap();
 }
 

@@ -127,7 +127,7 @@ async fn migrating_a_new_file_makes_a_store() {
     let dir = TempDir::new().unwrap();
     let config = config(dir.path().join("store.db"));
     let report = migrate(config.clone()).await.unwrap();
-    assert_eq!((report.from, report.to, report.backup), (0, 2, None));
+    assert_eq!((report.from, report.to, report.backup), (0, 3, None));
     let opened = LocalStore::open(config).await.unwrap();
     assert!(!opened.created);
     assert_eq!(opened.migrated_from, None);

@@ -122,6 +122,9 @@ async fn deleted_log_loses_nothing_when_the_store_is_closed() {
 async fn newer_schema_under_an_open_store_is_noticed() {
     let dir = TempDir::new().unwrap();
     let store = open(&dir).await;
+    let version = foreign(&store.config().path);
+    let known: i64 = version.query_row("PRAGMA user_version", (), |row| row.get(0)).unwrap();
+    drop(version);
     meddle(&store.config().path, "PRAGMA user_version = 1000").unwrap();
     let error = store.commit(start(1).build()).await.unwrap_err();
     assert!(matches!(error, CommitError::Unavailable { .. }), "{error:?}");
@@ -133,7 +136,7 @@ async fn newer_schema_under_an_open_store_is_noticed() {
     assert!(refusal.contains("schema version 1000"), "{refusal}");
     assert!(!is_there(&store, &start(1).build()).await);
     // Put back, it goes on.
-    meddle(&store.config().path, "PRAGMA user_version = 2").unwrap();
+    meddle(&store.config().path, &format!("PRAGMA user_version = {known}")).unwrap();
     store.commit(start(1).build()).await.unwrap();
     assert_eq!(store.refusal(), None);
 }

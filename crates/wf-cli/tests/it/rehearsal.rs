@@ -175,6 +175,11 @@ fn rehearsal(backup: Backup, back: Back) {
     // The history goes on from its place of then, with the same number for another block: nobody may take the message, or
     // the link in it, of the one for that of the other.
     assert_eq!(now.blocks, lost.blocks, "the case that ids of messages are made for");
+    let places = |of: &GivenOut| -> BTreeSet<String> {
+        let place = |id: &String| id.rsplit_once('/').map(|(place, _)| place.to_owned());
+        of.messages.difference(&then.messages).filter_map(place).collect()
+    };
+    assert!(!places(&now).is_disjoint(&places(&lost)), "without the hash they would repeat");
     server.run(&["workflow", "verify"]).exits(0);
     server.stop();
 }

@@ -36,11 +36,12 @@ const CALLS: u64 = 100;
 const CALLS_WITHIN: Duration = Duration::from_secs(20);
 
 /// Makes a database of the newest schema one of the schema before.
-const BACK: &str = "DROP TABLE people; PRAGMA user_version = 1;";
+const BACK: &str = "DROP TABLE purged; DROP TRIGGER events_are_never_deleted; CREATE TRIGGER events_are_never_deleted \
+     BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'an event is never deleted'); END; PRAGMA user_version = 2;";
 /// Whether a database is of the newest schema.
 const NEWEST: &str = "PRAGMA user_version";
 /// The newest schema.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// Appends what was done and found to the report.
 pub(super) fn run(setting: &Setting, report: &mut Report) -> Result<(), Fault> {
