@@ -5,7 +5,8 @@
 //!
 //! Reading order: `target` (which URLs), `address` (which addresses behind them), `connect` (the only place that
 //! opens a connection, to an address that it has vetted), `secret` (keys and their rotation), `request` (headers and
-//! body), `answer` (what a status means), `pressure` (a receiver that hangs stops nobody else), `sink`.
+//! body), `answer` (what a status means), `pressure` (a receiver that hangs stops nobody else), `trust` (whose certificates
+//! count), `sink`.
 
 mod address;
 mod answer;
@@ -17,12 +18,14 @@ mod sink;
 mod target;
 #[cfg(test)]
 mod tests;
+mod trust;
 
 pub use address::AddressRefused;
 pub use connect::ConnectError;
 pub use secret::SecretError;
 pub use sink::{OpenError, SendError, WebhookConfig, WebhookSink};
 pub use target::TargetError;
+pub use trust::TrustError;
 
 /// The code of the README, run as a test.
 #[cfg(doctest)]

@@ -95,7 +95,8 @@ pub(crate) fn opened(
 ) -> Result<WebhookSink, OpenError> {
     let secret = secret();
     let config = config(url, secret.path(), allow_private);
-    WebhookSink::for_tests(&config, trusting(roots), names, deadline)
+    let tls = trusting(roots);
+    WebhookSink::for_tests(&config, Arc::new(move || Ok(tls.clone())), names, deadline)
 }
 
 pub(crate) fn message(seq: u64) -> Message {

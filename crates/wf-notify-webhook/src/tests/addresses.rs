@@ -1,11 +1,14 @@
 //! Where connections go: only to addresses that were vetted, whatever a name server says and when.
 
+use std::sync::{Arc, Mutex};
+
 use rustls::RootCertStore;
 use wf_core::ports::NotificationPort as _;
 
 use super::receiver::{Receiver, Then, certificate, status};
-use super::{IMPATIENT, Names, PATIENT, message, opened};
-use crate::sink::OpenError;
+use super::{IMPATIENT, Names, PATIENT, config, message, opened, secret, trusting};
+use crate::sink::{OpenError, WebhookSink};
+use crate::trust::{LOOK_AGAIN, TrustError};
 
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -85,6 +88,40 @@ async fn a_receiver_must_prove_that_it_is_the_one_in_the_url() {
     assert!(deliver("hooks.example.net", roots).await.is_err(), "another name");
     assert!(deliver("hooks.example.com", RootCertStore::empty()).await.is_err(), "not trusted");
     assert_eq!(receiver.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_trusted_is_looked_at_again_and_stays_while_it_cannot_be_read() {
+    let (acceptor, proof) = certificate("hooks.example.com");
+    let receiver = Receiver::over(Then::Answers(status("200 OK")), Some(acceptor)).await;
+    let mut roots = RootCertStore::empty();
+    roots.add(proof).expect("a root");
+    let trusted = Arc::new(Mutex::new(Some(RootCertStore::empty())));
+    let now = Arc::clone(&trusted);
+    let trust = move || match &*now.lock().expect("no panic") {
+        Some(roots) => Ok(trusting(roots.clone())),
+        None => Err(TrustError::NoRoots(std::io::Error::other("unreadable"))),
+    };
+    let (secret, names) = (secret(), Names::are(&["127.0.0.1"]));
+    let url = format!("https://hooks.example.com:{}/hook", receiver.port);
+    let config = config(&url, secret.path(), true);
+    let sink = WebhookSink::for_tests(&config, Arc::new(trust), names, PATIENT).expect("a sink");
+    let later = async || {
+        tokio::time::pause();
+        tokio::time::advance(LOOK_AGAIN).await;
+        tokio::time::resume();
+    };
+    assert!(sink.deliver(&message(1)).await.is_err(), "nobody is trusted");
+    *trusted.lock().expect("no panic") = Some(roots);
+    assert!(sink.deliver(&message(1)).await.is_err(), "not looked at yet");
+    later().await;
+    sink.deliver(&message(1)).await.expect("trusted now");
+    *trusted.lock().expect("no panic") = None;
+    later().await;
+    sink.deliver(&message(2)).await.expect("trusted as before");
+    *trusted.lock().expect("no panic") = Some(RootCertStore::empty());
+    later().await;
+    assert!(sink.deliver(&message(3)).await.is_err(), "trusted no more");
 }
 
 #[tokio::test]
