@@ -192,6 +192,8 @@ fn of_a_manifest(files: &Files, manifest: &Manifest) -> Result<Vec<String>, Faul
     let service = manifest.of_kind("Service").and_then(|service| service.pointer("/spec"));
     let service = service.cloned().unwrap_or_default();
     let target = service.pointer("/ports/0/targetPort").and_then(Value::as_str).unwrap_or_default();
+    let policy = manifest.of_kind("NetworkPolicy").and_then(|policy| policy.pointer("/spec"));
+    let policy = policy.cloned().unwrap_or_default();
     let image = container("/image");
     let version = concat!(":", env!("CARGO_PKG_VERSION"));
     let mut found = unless(&[
@@ -223,6 +225,11 @@ fn of_a_manifest(files: &Files, manifest: &Manifest) -> Result<Vec<String>, Faul
         (
             service["selector"] == workload("/spec/selector/matchLabels"),
             "the service selects other pods",
+        ),
+        (
+            policy["podSelector"]["matchLabels"] == service["selector"]
+                && is_for_some(&policy, "admin"),
+            "the operators' port is for everybody in the cluster",
         ),
         (manifest.port(target).is_some(), "the service leads to no port"),
         (
@@ -262,6 +269,17 @@ fn of_a_manifest(files: &Files, manifest: &Manifest) -> Result<Vec<String>, Faul
         ]),
     });
     Ok(found)
+}
+
+/// A policy that names a port of the container, each time with who may come.
+fn is_for_some(policy: &Value, port: &str) -> bool {
+    let rules = policy["ingress"].as_array().map_or(&[][..], Vec::as_slice);
+    let names = |rule: &Value| {
+        let ports = rule["ports"].as_array().map_or(&[][..], Vec::as_slice);
+        // Without ports it is for all of them.
+        ports.is_empty() || ports.iter().any(|one| one["port"] == port)
+    };
+    !rules.is_empty() && rules.iter().filter(|rule| names(rule)).all(|rule| !rule["from"].is_null())
 }
 
 #[cfg(test)]
@@ -310,6 +328,8 @@ mod tests {
         ),
         ("targetPort: mcp", "targetPort: http", "leads to no port"),
         ("containerPort: 8080", "containerPort: 8081", "server.listen"),
+        ("kind: NetworkPolicy", "kind: Other", "for everybody"),
+        ("        - port: mcp", "        - port: admin", "for everybody"),
         ("containerPort: 9090", "containerPort: 9091", "server.admin_listen"),
         (
             "readinessProbe:\n            httpGet",
