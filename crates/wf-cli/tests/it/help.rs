@@ -100,3 +100,19 @@ fn wrong_usage_exits_with_2() {
         assert!(!ran.err.is_empty(), "{arguments:?}");
     }
 }
+
+/// The README is what a registry shows: what it tells people to type is there.
+#[test]
+fn the_commands_of_the_readme_exist() {
+    let folder = folder();
+    let readme = include_str!("../../README.md");
+    let lines = readme.lines().filter_map(|line| line.strip_prefix("wf-cli "));
+    let commands: Vec<&str> = lines.filter_map(|line| line.split('#').next()).collect();
+    assert!(commands.len() > 4, "{commands:?}");
+    for command in commands {
+        // Everything before `--help` is read: a word that does not exist is refused.
+        let words: Vec<&str> = command.split_whitespace().collect();
+        run(folder.path(), &[&words[..], &["--help"]].concat()).exits(0);
+        run(folder.path(), &[&words[..], &["--no-such-option", "--help"]].concat()).exits(2);
+    }
+}
