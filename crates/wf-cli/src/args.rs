@@ -15,6 +15,7 @@ use crate::cmd::reconcile::ReconcileArgs;
 use crate::cmd::serve::ServeArgs;
 use crate::cmd::store::{BackupArgs, MigrateArgs, RestoreArgs, RestoredArgs};
 use crate::cmd::token::TokenArgs;
+use crate::cmd::top::TopArgs;
 use crate::cmd::verify_evidence::VerifyEvidenceArgs;
 use crate::cmd::workflow::WorkflowArgs;
 use crate::config::ConfigArgs;
@@ -60,6 +61,7 @@ pub(crate) enum Command {
     Restored(RestoredArgs),
     Reconcile(ReconcileArgs),
     Doctor(DoctorArgs),
+    Top(TopArgs),
     Aws(AwsArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),

@@ -13,6 +13,7 @@ pub(crate) mod reconcile;
 pub(crate) mod serve;
 pub(crate) mod store;
 pub(crate) mod token;
+pub(crate) mod top;
 pub(crate) mod verify_evidence;
 pub(crate) mod workflow;
 
@@ -48,6 +49,7 @@ pub(crate) async fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Reconcile(args) => reconcile::run(args, config, output).await,
         Command::Doctor(args) => doctor::run(args, config, output).await,
         Command::Aws(args) => aws::run(args, config, output).await,
+        Command::Top(args) => top::run(args, config, output).await,
         Command::Completions(args) => completions::completions(args, Cli::command(), output),
         Command::Man(args) => completions::man(args, Cli::command(), output),
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::fault::Fault;
 use crate::process::{Run, available};
 use crate::tree::Tree;
-use crate::{aws, bench, deny, deploy, layering, package, selftest, tidy, torture};
+use crate::{alerts, aws, bench, deny, deploy, layering, package, selftest, tidy, torture};
 
 use super::Stage;
 
@@ -237,7 +237,7 @@ pub(crate) fn same(tree: &Tree, path: &str, printed: &str, command: &str) -> boo
 }
 
 fn installed(root: &Path) -> Result<bool, Fault> {
-    deploy::task(root, &deploy::Options::default())
+    Ok(alerts::task(root)? & deploy::task(root, &deploy::Options::default())?)
 }
 
 fn packages(root: &Path) -> Result<bool, Fault> {

@@ -3,7 +3,7 @@
 //! It changes nothing: a database that is not there is not made, an older one is not migrated. With `--alive` it only asks
 //! the running server ([`alive`]).
 
-mod alive;
+pub(crate) mod alive;
 mod auth;
 mod disk;
 mod secrets;

@@ -45,6 +45,7 @@ fn every_help_is_as_reviewed() {
         "restored",
         "reconcile",
         "doctor",
+        "top",
         "aws",
         "aws init",
         "aws template",

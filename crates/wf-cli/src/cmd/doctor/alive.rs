@@ -44,7 +44,7 @@ pub(super) async fn run(server: &ServerConfig, output: Output) -> Result<(), Fai
 }
 
 /// Where a server that listens there is reached from this machine.
-fn here(listen: SocketAddr) -> SocketAddr {
+pub(crate) fn here(listen: SocketAddr) -> SocketAddr {
     let ip = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
