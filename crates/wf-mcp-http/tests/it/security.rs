@@ -29,6 +29,7 @@ fn every_test_that_the_table_names_is_there() {
         "crates/wf-testkit/tests",
         "crates/wf-mcp-http/src",
         "crates/wf-mcp-http/tests",
+        "crates/wf-notify-webhook/src",
         "crates/wf-console/src",
         "crates/wf-console/tests",
         "crates/wf-cli/src",
