@@ -12,7 +12,7 @@ use crate::binary::{Ran, command, run};
 use crate::server::{Server, until};
 
 /// What is kept, the oldest first: a folder for each schema version that a migration starts from, and for each release.
-const FIXTURES: [&str; 2] = ["schema-1", "v0.1.0"];
+const FIXTURES: [&str; 3] = ["schema-1", "schema-2", "v0.1.0"];
 
 /// What a server of these tests is told: the people of the fixture, and nothing that time has made forget.
 const SERVE: [&str; 4] = ["--auth", "dev", "--set", "idempotency.retention=3650d"];
