@@ -1,7 +1,9 @@
-//! The store's handle: the port, method by method. Reads go to the readers, writes into the writer's queue.
+//! The store's handle: the port, method by method. Reads go to the readers, writes into the writer's queue. What is asked
+//! of the file as a whole is in `whole`.
+
+mod whole;
 
 use std::convert::Infallible;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,18 +22,16 @@ use wf_core::ports::{
 };
 use wf_core::state_machine::Event;
 
-use crate::backup::{self, BackupError, BackupReport};
 use crate::codec::encode::Prepared;
 use crate::config::LocalConfig;
-use crate::fault::{Cause, Failure, Trouble, read_error};
+use crate::fault::{Cause, Failure, Trouble};
 use crate::open::{self, Opened};
 use crate::queries::{catalogue, deadlines, events, load, locks, outbox, people, workflows};
 use crate::readers::Readers;
 use crate::shared::Shared;
-use crate::threads::{Ended, blocking};
+use crate::threads::Ended;
 use crate::writer::job::{Done, Job, Task};
-use crate::writer::tasks::erase;
-use crate::{checkpoint, connection, restore, strays, writer};
+use crate::{checkpoint, writer};
 
 /// A SQLite store. Cheap to clone; all clones are one store. When the last one is dropped the writer finishes what
 /// waits and ends; [`close`](Self::close) waits for that.
@@ -73,46 +73,6 @@ impl LocalStore {
         open::open_existing(config).await
     }
 
-    /// Copies the store, as it is at one instant, into a new file, while it is in use.
-    ///
-    /// # Errors
-    /// [`BackupError`]; nothing is left behind at `to`.
-    pub async fn backup(&self, to: &Path) -> Result<BackupReport, BackupError> {
-        let (config, to) = (self.config().clone(), to.to_owned());
-        blocking(move || backup::copy(&config, &to)).await
-    }
-
-    /// What SQLite finds wrong in the file, at most 21 lines; nothing when it is whole. Reads all of it, which takes long
-    /// on a large store, on a connection of its own.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the file cannot even be read.
-    pub async fn integrity_check(&self) -> Result<Vec<String>, ReadError> {
-        let config = self.config().clone();
-        let faults = blocking(move || restore::integrity(&connection::read_only(&config)?)).await;
-        faults.map_err(read_error)
-    }
-
-    /// Rows that belong to nothing, and columns that differ from the state that they copy: what the port does not show. At
-    /// most 20 lines of a kind; nothing when all is well. Reads all of it, on a connection of its own.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the file cannot even be read.
-    pub async fn strays(&self) -> Result<Vec<String>, ReadError> {
-        let config = self.config().clone();
-        blocking(move || strays::look(&config)).await.map_err(read_error)
-    }
-
-    /// Overwrites what an erasure left in the log, and with `compact` in unused places of the file: then all of it is
-    /// written anew, and commits wait meanwhile. False when somebody read from the log, so that it could not be cut back.
-    ///
-    /// # Errors
-    /// [`ReadError`] when the file cannot be written.
-    pub async fn forget(&self, compact: bool) -> Result<bool, ReadError> {
-        let config = self.config().clone();
-        blocking(move || erase::forget(&config, compact)).await.map_err(read_error)
-    }
-
     /// Refuses new commits, finishes those that wait, carries the log over and closes the files. Other handles answer
     /// `Unavailable` from then on.
     pub async fn close(self) {
@@ -136,49 +96,13 @@ impl LocalStore {
         }
     }
 
-    /// True while the last write succeeded and the file is still the one that was opened; what readiness asks.
-    #[must_use]
-    pub fn is_healthy(&self) -> bool {
-        self.inner.shared.health.is_writable()
-            && self.inner.shared.footprint.is_unchanged()
-            && !self.inner.queue.is_closed()
-    }
-
-    /// Why commits cannot be taken now, if they cannot; see [`is_healthy`](Self::is_healthy).
-    #[must_use]
-    pub fn refusal(&self) -> Option<String> {
-        if self.is_healthy() {
-            return None;
-        }
-        if !self.inner.shared.footprint.is_unchanged() {
-            return Some(Trouble::Replaced.to_string());
-        }
-        if self.inner.queue.is_closed() {
-            return Some(Trouble::Closed.to_string());
-        }
-        Some(self.inner.shared.health.trouble())
-    }
-
-    /// Size of the write-ahead log when it was last looked at, in bytes.
-    #[must_use]
-    pub fn wal_bytes(&self) -> u64 {
-        self.inner.shared.health.wal_bytes()
-    }
-
-    /// Commits and other writes that wait for the writer.
-    #[must_use]
-    pub fn queue_depth(&self) -> usize {
-        let queue = &self.inner.queue;
-        queue.max_capacity().saturating_sub(queue.capacity())
-    }
-
     /// How the store was opened.
     #[must_use]
     pub fn config(&self) -> &LocalConfig {
         &self.inner.shared.config
     }
 
-    /// Starts the parts of an open store. `anchor` is that of [`connection::anchor`].
+    /// Starts the parts of an open store. `anchor` is that of [`connection::anchor`](crate::connection::anchor).
     pub(crate) fn start(shared: Shared, anchor: Connection) -> Result<Self, Cause> {
         let shared = Arc::new(shared);
         let readers = Readers::start(&shared)?;
