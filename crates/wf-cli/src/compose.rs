@@ -1,22 +1,29 @@
 //! The composition root: the only place that names a concrete backend.
 //!
 //! Commands ask it for a store behind its port, or for an engine over that store. `local` has what only a file can do,
-//! `aws` the store in a DynamoDB table, `without_aws` its double in builds that lack it.
+//! `aws` the store in a DynamoDB table, `without_aws` and `without_local` the doubles in builds that lack one.
+
+#[cfg(not(any(feature = "local", feature = "aws")))]
+compile_error!("a server needs a store: ask for the feature `local`, `aws` or both");
 
 #[cfg(feature = "aws")]
 pub(crate) mod aws;
 pub(crate) mod copying;
+#[cfg(feature = "local")]
 pub(crate) mod local;
 #[cfg(not(feature = "aws"))]
 pub(crate) mod without_aws;
+#[cfg(not(feature = "local"))]
+pub(crate) mod without_local;
 
 #[cfg(not(feature = "aws"))]
 pub(crate) use without_aws as aws;
+#[cfg(not(feature = "local"))]
+pub(crate) use without_local as local;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use wf_backend_local::LocalStore;
 use wf_core::engine::{Engine, EngineError, EngineParts, Policies, Settings};
 use wf_core::ports::{
     DefinitionError, NotificationPort, OpenError, OrchestratorPort, ReadError, StorageBackendPort,
@@ -36,7 +43,7 @@ use crate::sink::{Router, Webhook};
 #[derive(Debug, Clone)]
 pub(crate) enum Backend {
     /// In a file.
-    Local(LocalStore),
+    Local(local::LocalStore),
     /// In a DynamoDB table.
     Aws(aws::TableStore),
 }
@@ -58,7 +65,7 @@ impl Backend {
     /// The store behind its port.
     pub(crate) fn store(&self) -> Arc<dyn StorageBackendPort> {
         match self {
-            Self::Local(store) => Arc::new(store.clone()),
+            Self::Local(store) => local::port(store),
             Self::Aws(table) => table.port(),
         }
     }

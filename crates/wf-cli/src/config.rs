@@ -190,8 +190,8 @@ pub(crate) fn accept(layers: &Layers) -> Result<Config, Failure> {
             .details(layers.problems.clone())
             .help("docs/configuration.md lists every key"));
     }
-    if let Some(problem) = backend::left_out(layers, cfg!(feature = "aws")) {
-        return Err(Failure::usage(problem).help(backend::HOW_TO_GET_AWS));
+    if let Some((problem, help)) = backend::left_out(layers, backend::Backends::HERE) {
+        return Err(Failure::usage(problem).help(help));
     }
     let later = check::unsupported(layers);
     if !later.is_empty() {

@@ -145,9 +145,13 @@ fn tidy(root: &Path) -> Result<bool, Fault> {
 }
 
 fn clippy(root: &Path) -> Result<bool, Fault> {
-    let arguments =
-        ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
-    Run::cargo(root, &arguments).succeeds()
+    let all = ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
+    // The binary as others build it: with one store only.
+    let one = |features: &[&str]| {
+        let head = ["clippy", "-p", "wf-cli", "--no-default-features", "--features"];
+        Run::cargo(root, &[&head, features, &["--", "-D", "warnings"]].concat()).succeeds()
+    };
+    Ok(Run::cargo(root, &all).succeeds()? && one(&["local"])? && one(&["aws"])?)
 }
 
 fn whole_selftest(root: &Path) -> Result<bool, Fault> {

@@ -1,6 +1,5 @@
 //! Copies of stores between backends: which one is read and which one is made.
 
-use wf_backend_local::{LocalConfig, LocalCopy};
 use wf_core::engine::copy::{CopyReport, Pace, Stage};
 use wf_core::ports::copy::{CopyError, CopySourcePort, CopyTargetPort};
 
@@ -28,20 +27,14 @@ pub(crate) async fn copy(
 
 async fn source(backend: &BackendConfig) -> Result<Box<dyn CopySourcePort>, Failure> {
     Ok(match backend {
-        BackendConfig::Local { path } => {
-            let opened = LocalCopy::source(LocalConfig::new(path)).await;
-            Box::new(opened.map_err(local::cannot_open)?)
-        }
+        BackendConfig::Local { path } => local::copy_source(path).await?,
         BackendConfig::Aws(table) => aws::copy_source(table).await?,
     })
 }
 
 async fn target(backend: &BackendConfig) -> Result<Box<dyn CopyTargetPort>, Failure> {
     Ok(match backend {
-        BackendConfig::Local { path } => {
-            let opened = LocalCopy::target(LocalConfig::new(path)).await;
-            Box::new(opened.map_err(local::cannot_open)?)
-        }
+        BackendConfig::Local { path } => local::copy_target(path).await?,
         BackendConfig::Aws(table) => aws::copy_target(table).await?,
     })
 }

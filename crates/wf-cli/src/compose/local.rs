@@ -1,12 +1,14 @@
 //! What only the store in a file knows: copies of it, its schema, its size. `compose` has what every store knows.
 
 use std::path::Path;
+use std::sync::Arc;
 
+pub(crate) use wf_backend_local::LocalStore;
 use wf_backend_local::{
-    BackupError, LocalConfig, LocalStore, MigrateReport, RestoreError, RestoreReport,
+    BackupError, LocalConfig, LocalCopy, MigrateReport, RestoreError, RestoreReport,
 };
 use wf_core::engine::verify::{VerifyReport, verify};
-use wf_core::ports::OpenError;
+use wf_core::ports::{CopySourcePort, CopyTargetPort, OpenError, StorageBackendPort};
 
 use super::Found;
 use crate::exit::{Exit, Failure};
@@ -33,8 +35,31 @@ pub(crate) async fn open_existing(path: &Path) -> Result<LocalStore, Failure> {
     LocalStore::open_existing(LocalConfig::new(path)).await.map_err(cannot_open)
 }
 
+/// The store behind its port.
+pub(super) fn port(store: &LocalStore) -> Arc<dyn StorageBackendPort> {
+    Arc::new(store.clone())
+}
+
+/// The store in this file, to be copied from.
+///
+/// # Errors
+/// As the store says; a server that has the file is one reason.
+pub(super) async fn copy_source(path: &Path) -> Result<Box<dyn CopySourcePort>, Failure> {
+    let opened = LocalCopy::source(LocalConfig::new(path)).await;
+    Ok(Box::new(opened.map_err(cannot_open)?))
+}
+
+/// A store to be made in this file.
+///
+/// # Errors
+/// As the store says; one that has something in it is one reason.
+pub(super) async fn copy_target(path: &Path) -> Result<Box<dyn CopyTargetPort>, Failure> {
+    let opened = LocalCopy::target(LocalConfig::new(path)).await;
+    Ok(Box::new(opened.map_err(cannot_open)?))
+}
+
 /// What is wrong with a file that does not open.
-pub(super) fn cannot_open(error: OpenError) -> Failure {
+fn cannot_open(error: OpenError) -> Failure {
     let help = "keep a copy of the file, and restore a backup with `wf-cli restore FILE`";
     super::cannot_open(error, help)
 }

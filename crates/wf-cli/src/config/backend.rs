@@ -92,18 +92,40 @@ fn is_aws(settings: Typed<'_>) -> bool {
     settings.text("backend.kind") == Some("aws")
 }
 
-/// What a build without the backend for DynamoDB says of a configuration that asks for it.
-pub(super) fn left_out(layers: &Layers, built_with_aws: bool) -> Option<String> {
-    let asked = !built_with_aws && is_aws(Typed(&layers.settings));
-    let origin = layers.settings.get("backend.kind").map_or(&Origin::Default, |s| &s.origin);
-    asked.then(|| {
-        format!("{origin}: backend.kind = \"aws\" needs the feature `aws`, which this build lacks")
-    })
+/// Which backends a build has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Backends {
+    pub(super) local: bool,
+    pub(super) aws: bool,
 }
 
-/// How to get a build that has it.
+impl Backends {
+    /// Those of this build.
+    pub(super) const HERE: Self =
+        Self { local: cfg!(feature = "local"), aws: cfg!(feature = "aws") };
+}
+
+/// What a build without the backend that a configuration asks for says of that, and how to get one that has it.
+pub(super) fn left_out(layers: &Layers, built_with: Backends) -> Option<(String, &'static str)> {
+    let (kind, built, how) = if is_aws(Typed(&layers.settings)) {
+        ("aws", built_with.aws, HOW_TO_GET_AWS)
+    } else {
+        ("local", built_with.local, HOW_TO_GET_LOCAL)
+    };
+    let origin = layers.settings.get("backend.kind").map_or(&Origin::Default, |s| &s.origin);
+    let says = || {
+        format!(
+            "{origin}: backend.kind = \"{kind}\" needs the feature `{kind}`, which this build lacks"
+        )
+    };
+    (!built).then(|| (says(), how))
+}
+
+/// How to get a build that has the backend for DynamoDB.
 pub(crate) const HOW_TO_GET_AWS: &str =
     "build it with `cargo build --release -p wf-cli --features aws`";
+/// How to get a build that has the backend for files, or to do without.
+pub(crate) const HOW_TO_GET_LOCAL: &str = "build it without `--no-default-features`, or keep the state in a DynamoDB table: backend.kind = \"aws\"";
 
 /// What contradicts itself, one line each.
 pub(super) fn problems(layers: &Layers) -> Vec<String> {
@@ -280,9 +302,13 @@ mod tests {
 
     #[test]
     fn a_build_without_the_backend_says_so() {
-        let says = left_out(&layers(&AWS), false).unwrap();
+        let built = |local, aws| Backends { local, aws };
+        let (says, _) = left_out(&layers(&AWS), built(true, false)).unwrap();
         assert!(says.starts_with("--set: backend.kind = \"aws\" needs the feature"), "{says}");
-        assert_eq!(left_out(&layers(&AWS), true), None);
-        assert_eq!(left_out(&layers(&[]), false), None);
+        assert_eq!(left_out(&layers(&AWS), built(false, true)), None);
+        assert_eq!(left_out(&layers(&[]), built(true, false)), None);
+        let (says, how) = left_out(&layers(&[]), built(false, true)).unwrap();
+        assert!(says.starts_with("default: backend.kind = \"local\" needs"), "{says}");
+        assert!(how.contains("backend.kind = \"aws\""), "{how}");
     }
 }
