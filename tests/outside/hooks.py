@@ -114,7 +114,7 @@ class Hook:
             assert known == body, f"another body under the id {message['id']}"
         first = {}
         for message in (m for m in taken if m["id"] not in late):
-            first.setdefault((message["workflow_id"], message["id"].rsplit("/", 1)[1]), []).append(message["seq"])
+            first.setdefault((message["workflow_id"], message["id"].split("/")[2]), []).append(message["seq"])
         for stream, seqs in first.items():
             fresh = list(dict.fromkeys(seqs))
             assert fresh == sorted(fresh), f"out of order in {stream}: {seqs}"
