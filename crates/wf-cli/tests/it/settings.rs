@@ -114,7 +114,6 @@ fn commands_for_a_file_say_what_to_do_with_a_table() {
     for (command, says) in [
         (&["backup", "b.db"][..], "point-in-time recovery"),
         (&["restore", "b.db"], "restore-table-to-point-in-time"),
-        (&["restored"], "docs/operations.md says what that means"),
         (&["migrate"], "wf-cli aws init"),
     ] {
         let ran = run(folder.path(), &[command, &["--config", "c.toml"]].concat()).exits(2);
