@@ -53,7 +53,7 @@ pub(crate) fn keep(config: &LocalConfig, version: u64) -> Result<PathBuf, OpenEr
     Ok(path)
 }
 
-fn refused(why: String) -> OpenError {
+fn refused(why: impl std::fmt::Display) -> OpenError {
     let message = format!(
         "the database was not migrated and is as it was, because the copy of it could not be made before ({why})"
     );

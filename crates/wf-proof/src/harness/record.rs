@@ -5,9 +5,9 @@ use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
 
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 use wf_testkit::audit::history::{Attempt, Outcome};
 
 use crate::fault::Fault;
@@ -26,28 +26,46 @@ pub struct Call {
 /// The attempts of a run, in the order in which they were over, and the clock that all of them share.
 #[derive(Debug)]
 pub struct Recorder {
+    // Of tokio, so that it stands still where a simulation's time does.
     begun: Instant,
+    /// The last time that was told.
+    told: AtomicU64,
     calls: AtomicU64,
     attempts: Mutex<Vec<Attempt>>,
 }
 
 impl Default for Recorder {
     fn default() -> Self {
-        Self { begun: Instant::now(), calls: AtomicU64::new(0), attempts: Mutex::default() }
+        Self {
+            begun: Instant::now(),
+            told: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
+            attempts: Mutex::default(),
+        }
     }
 }
 
 impl Recorder {
-    /// Nanoseconds since the run began.
+    /// Nanoseconds since the run began. Never the same twice, so that the order of what is written down is known.
     #[must_use]
     pub fn now_ns(&self) -> u64 {
-        u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        let now = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let later = |told: u64| Some(now.max(told.saturating_add(1)));
+        match self.told.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later) {
+            Ok(told) | Err(told) => now.max(told.saturating_add(1)),
+        }
     }
 
     /// A number for the next logical call.
     #[must_use]
     pub fn next_call(&self) -> u64 {
         self.calls.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Logical calls so far.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
     }
 
     /// Keeps an attempt.

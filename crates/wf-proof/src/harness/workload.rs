@@ -8,30 +8,33 @@
 //! Where the plan names people, each caller is one of them, and work changes hands too.
 //!
 //! Files: `caller` is one caller and how it makes a call, `work` what it does next, `hand_over` what of that is about whose
-//! work it is, `values` what a person answers.
+//! work it is, `values` what a person answers, `procedure` what they work.
 
 mod caller;
 mod hand_over;
+mod procedure;
 mod values;
 mod work;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::watch;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use wf_testkit::audit::history::{Attempt, Outcome};
 
 use super::client::Client;
 use super::gate::Gate;
+use super::line::{Http, Line};
 use super::record::Recorder;
 use crate::fault::Fault;
 
 use caller::Caller;
+pub use procedure::hurried;
 
 /// What a caller does about a call whose outcome it does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +87,12 @@ impl Plan {
             walks_away: 0.0,
         }
     }
+
+    /// Who the caller of this number is.
+    fn person(&self, number: u32) -> Option<&Someone> {
+        let number = usize::try_from(number).ok()?;
+        self.people.get(number.checked_rem(self.people.len())?)
+    }
 }
 
 /// What the callers are to do now.
@@ -96,13 +105,100 @@ enum Phase {
     Leave,
 }
 
+/// Tells the callers of one workload. No `watch` channel: that wakes those who wait in an order of chance, which a
+/// simulation could not repeat.
+#[derive(Debug, Clone)]
+struct Orders {
+    phase: Arc<Mutex<Phase>>,
+    leave: Arc<Notify>,
+}
+
+impl Orders {
+    fn new() -> Self {
+        Self { phase: Arc::new(Mutex::new(Phase::Work)), leave: Arc::default() }
+    }
+
+    fn phase(&self) -> Phase {
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give(&self, phase: Phase) {
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
+        if phase == Phase::Leave {
+            self.leave.notify_waiters();
+        }
+    }
+
+    /// Waits until they are to leave.
+    async fn leave(&self) {
+        loop {
+            let leave = self.leave.notified();
+            if self.phase() == Phase::Leave {
+                return;
+            }
+            leave.await;
+        }
+    }
+}
+
+/// Callers at work on a runtime, which must outlive them.
+#[derive(Debug)]
+pub struct Callers {
+    plan: Plan,
+    recorder: Arc<Recorder>,
+    running: JoinSet<()>,
+    orders: Orders,
+    acknowledged: Arc<AtomicU64>,
+}
+
+impl Callers {
+    /// None yet.
+    #[must_use]
+    pub fn new(plan: &Plan, recorder: &Arc<Recorder>) -> Self {
+        Self {
+            plan: plan.clone(),
+            recorder: Arc::clone(recorder),
+            running: JoinSet::new(),
+            orders: Orders::new(),
+            acknowledged: Arc::default(),
+        }
+    }
+
+    /// The caller of this number begins to work, over this line.
+    pub fn spawn(&mut self, number: u32, line: Box<dyn Line>, on: &Handle) {
+        let caller = Caller::new(
+            &self.plan,
+            number,
+            line,
+            self.orders.clone(),
+            Arc::clone(&self.recorder),
+            Arc::clone(&self.acknowledged),
+        );
+        self.running.spawn_on(caller.run(), on);
+    }
+
+    /// Lets every caller finish the call in hand, and waits for them: somebody must be there to call.
+    ///
+    /// # Errors
+    /// When a caller broke.
+    pub async fn finish(self) -> Result<(), Fault> {
+        self.end(Phase::Finish).await
+    }
+
+    async fn end(mut self, how: Phase) -> Result<(), Fault> {
+        self.orders.give(how);
+        while let Some(ended) = self.running.join_next().await {
+            ended.map_err(|error| Fault::Run(format!("a caller broke: {error}")))?;
+        }
+        Ok(())
+    }
+}
+
 /// Callers at work, on threads of their own. Dropping it leaves what is in flight unknown, as [`Workload::leave`] does.
 #[derive(Debug)]
 pub struct Workload {
     // Declared before the runtime: aborted by its drop, and that needs a runtime.
-    callers: JoinSet<()>,
-    phase: watch::Sender<Phase>,
-    acknowledged: Arc<AtomicU64>,
+    callers: Callers,
     runtime: Runtime,
 }
 
@@ -114,27 +210,18 @@ impl Workload {
     /// When the system gives no threads.
     pub fn start(plan: &Plan, gate: &Gate, recorder: &Arc<Recorder>) -> Result<Self, Fault> {
         let runtime = runtime()?;
-        let phase = watch::Sender::new(Phase::Work);
-        let acknowledged = Arc::<AtomicU64>::default();
-        let mut callers = JoinSet::new();
+        let mut callers = Callers::new(plan, recorder);
         for number in 0..plan.callers {
-            let caller = Caller::new(
-                plan,
-                number,
-                gate.clone(),
-                phase.subscribe(),
-                Arc::clone(recorder),
-                Arc::clone(&acknowledged),
-            );
-            callers.spawn_on(caller.run(), runtime.handle());
+            let token = plan.person(number).map(|person| person.token.clone());
+            callers.spawn(number, Box::new(Http::new(gate.clone(), token)), runtime.handle());
         }
-        Ok(Self { callers, phase, acknowledged, runtime })
+        Ok(Self { callers, runtime })
     }
 
     /// Calls that something was recorded for, as far as the callers know; each key once.
     #[must_use]
     pub fn acknowledged(&self) -> u64 {
-        self.acknowledged.load(Ordering::Relaxed)
+        self.callers.acknowledged.load(Ordering::Relaxed)
     }
 
     /// Lets every caller finish the call in hand, and waits for them: the server must be there, or come back.
@@ -142,7 +229,8 @@ impl Workload {
     /// # Errors
     /// When a caller broke.
     pub fn finish(self) -> Result<(), Fault> {
-        self.end(Phase::Finish)
+        let Self { callers, runtime } = self;
+        runtime.block_on(callers.finish())
     }
 
     /// Ends the callers now. Calls in flight stay unknown.
@@ -150,17 +238,8 @@ impl Workload {
     /// # Errors
     /// When a caller broke.
     pub fn leave(self) -> Result<(), Fault> {
-        self.end(Phase::Leave)
-    }
-
-    fn end(mut self, how: Phase) -> Result<(), Fault> {
-        self.phase.send_replace(how);
-        self.runtime.block_on(async {
-            while let Some(ended) = self.callers.join_next().await {
-                ended.map_err(|error| Fault::Run(format!("a caller broke: {error}")))?;
-            }
-            Ok(())
-        })
+        let Self { callers, runtime } = self;
+        runtime.block_on(callers.end(Phase::Leave))
     }
 }
 

@@ -3,19 +3,15 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use wf_core::access::Visibility;
-use wf_core::engine::{
-    Call, CallMeta, CheckValue, Detail, Engine, EngineParts, FindScope, FindWork, GetStatus,
-    Policies, Reply, Request, Settings,
-};
+use wf_core::engine::{CallMeta, Engine, EngineParts, Policies, Reply, Settings};
 use wf_core::idempotency::IdempotencyKey;
-use wf_core::models::{Locale, Principal, Scopes, Severity, Workflow, WorkflowId};
+use wf_core::models::{Locale, Principal, Scopes, Workflow, WorkflowId};
 use wf_core::policy::{Definition, DomainPolicyPort, PolicyCompilerPort};
 use wf_core::ports::{LedgerKey, LedgerRow, LoadQuery, OrchestratorPort, StorageBackendPort};
-use wf_core::state_machine::Transfer;
-use wf_core::state_machine::command::SubmittedValue;
 use wf_testkit::build::{tenant, user};
+use wf_testkit::calls;
 use wf_testkit::clock::ManualClock;
 use wf_testkit::fault::{Call as Method, FaultStore};
 use wf_testkit::ids::SequentialIds;
@@ -194,49 +190,23 @@ impl Bench {
         args: Value,
         expected_revision: Option<u64>,
     ) -> Reply {
-        let arguments = args.as_object().cloned().unwrap();
-        let key = arguments.get("idempotency_key").and_then(Value::as_str);
-        let call = Call {
-            operation: tool,
-            key: key.map(|k| IdempotencyKey::parse(k).unwrap()),
-            request: request(tool, &arguments),
-            arguments,
-            meta: CallMeta { expected_revision, ..CallMeta::default() },
-        };
+        let meta = CallMeta { expected_revision, ..CallMeta::default() };
+        let call = calls::call(tool, args.as_object().unwrap(), meta).unwrap();
         engine_shape::checked(self.engine.execute(by, &call).await)
     }
 
     pub(crate) async fn status(&self, by: &Principal, args: Value) -> Reply {
-        let query = GetStatus {
-            workflow_id: args["workflow_id"].as_str().map(id),
-            asset_id: args["asset_id"].as_str().map(ToOwned::to_owned),
-            detail: if args["detail"] == "full" { Detail::Full } else { Detail::Brief },
-        };
+        let query = calls::status(args.as_object().unwrap()).unwrap();
         engine_shape::checked(self.engine.get_status(by, &query, &CallMeta::default()).await)
     }
 
     pub(crate) async fn find(&self, by: &Principal, args: Value) -> Reply {
-        let scope = match args["scope"].as_str() {
-            Some("mine") => Some(FindScope::Mine),
-            Some("available") => Some(FindScope::Available),
-            Some("blocked") => Some(FindScope::Blocked),
-            _ => None,
-        };
-        let query = FindWork {
-            query: args["query"].as_str().map(ToOwned::to_owned),
-            asset_id: args["asset_id"].as_str().map(ToOwned::to_owned),
-            scope,
-        };
+        let query = calls::find(args.as_object().unwrap());
         engine_shape::checked(self.engine.find_work(by, &query, &CallMeta::default()).await)
     }
 
     pub(crate) async fn check(&self, by: &Principal, args: Value) -> Reply {
-        let query = CheckValue {
-            workflow_id: id(args["workflow_id"].as_str().unwrap()),
-            step_id: id(args["step_id"].as_str().unwrap()),
-            value: args["value"].as_str().unwrap().to_owned(),
-            unit: args["unit"].as_str().map(ToOwned::to_owned),
-        };
+        let query = calls::check(args.as_object().unwrap()).unwrap();
         engine_shape::checked(self.engine.check_value(by, &query, &CallMeta::default()).await)
     }
 
@@ -370,85 +340,4 @@ pub(crate) fn keyed(args: Value, key: &str) -> Value {
 /// The error code of an answer.
 pub(crate) fn code(reply: &Reply) -> &'static str {
     reply.error.map_or("(no error)", wf_core::errors::ErrorCode::as_str)
-}
-
-fn request(tool: &str, args: &Map<String, Value>) -> Request {
-    let text = |name: &str| args.get(name).and_then(Value::as_str).map(ToOwned::to_owned);
-    let must = |name: &str| text(name).unwrap();
-    let object =
-        |name: &str| args.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
-    let value = || SubmittedValue {
-        value: text("value"),
-        unit: text("unit"),
-        note: text("note"),
-        confirm_token: text("confirm_token"),
-        confirmed_by: None,
-    };
-    let workflow_id = || id(&must("workflow_id"));
-    let reason_code = || text("reason_code").as_deref().map(id);
-    match tool {
-        "start_workflow" => Request::Start {
-            procedure_id: must("procedure_id"),
-            assets: object("assets")
-                .into_iter()
-                .map(|(role, asset)| (role, asset.as_str().unwrap().to_owned()))
-                .collect(),
-            inputs: object("inputs"),
-        },
-        "submit_step" => Request::SubmitStep {
-            workflow_id: workflow_id(),
-            step_id: id(&must("step_id")),
-            value: value(),
-        },
-        "correct_step" => Request::CorrectStep {
-            workflow_id: workflow_id(),
-            step_id: id(&must("step_id")),
-            value: value(),
-            reason_code: reason_code(),
-        },
-        "skip_step" => Request::SkipStep {
-            workflow_id: workflow_id(),
-            step_id: id(&must("step_id")),
-            reason_code: reason_code(),
-            note: text("note"),
-        },
-        "report_problem" => Request::ReportProblem {
-            workflow_id: workflow_id(),
-            summary: must("summary"),
-            severity: text("severity").map(|s| match s.as_str() {
-                "note" => Severity::Note,
-                "low" => Severity::Low,
-                _ => Severity::High,
-            }),
-            step_id: text("step_id").as_deref().map(id),
-        },
-        "resolve_block" => Request::ResolveBlock {
-            workflow_id: workflow_id(),
-            block_id: id(&must("block_id")),
-            decision: id(&must("decision")),
-            comment: must("comment"),
-        },
-        "transfer_workflow" => Request::Transfer {
-            workflow_id: workflow_id(),
-            transfer: match must("action").as_str() {
-                "offer" => Transfer::Offer { to: text("to") },
-                "withdraw" => Transfer::Withdraw,
-                "decline" => Transfer::Decline,
-                "accept" => Transfer::Accept,
-                _ => Transfer::TakeOver { reason_code: reason_code() },
-            },
-        },
-        "release_lock" => Request::ReleaseLock {
-            workflow_id: workflow_id(),
-            asset_id: id(&must("asset_id")),
-            reason: must("reason"),
-        },
-        _ => Request::Finish {
-            workflow_id: workflow_id(),
-            result: id(&must("result")),
-            note: text("note"),
-            confirm_token: text("confirm_token"),
-            confirmed_by: None,
-        },
-    }
 }

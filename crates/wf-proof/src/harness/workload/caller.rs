@@ -1,6 +1,5 @@
 //! One caller: how it makes a call, what it writes down, and when it sends a call again. `work` decides what to call.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,15 +7,13 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Map, Value};
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use wf_testkit::audit::history::Outcome;
 
-use crate::harness::client::Client;
-use crate::harness::gate::Gate;
+use crate::harness::line::Line;
 use crate::harness::record::{Call, Recorder};
 
-use super::{Phase, Plan, Unknown, is_definite_result, is_recorded, values};
+use super::{Orders, Phase, Plan, Unknown, is_definite_result, is_recorded, values};
 
 /// First and longest pause before a call is sent again.
 pub(super) const PAUSE_MIN: Duration = Duration::from_millis(2);
@@ -36,38 +33,27 @@ pub(super) struct Caller {
     pub(super) plan: Plan,
     pub(super) number: u32,
     pub(super) random: StdRng,
-    /// Orders worked so far.
-    pub(super) orders: u64,
-    gate: Gate,
-    phase: watch::Receiver<Phase>,
+    /// Inspections begun so far.
+    pub(super) worked: u64,
+    line: Box<dyn Line>,
+    orders: Orders,
     recorder: Arc<Recorder>,
     acknowledged: Arc<AtomicU64>,
-    connection: Option<(SocketAddr, Client)>,
 }
 
 impl Caller {
     pub(super) fn new(
         plan: &Plan,
         number: u32,
-        gate: Gate,
-        phase: watch::Receiver<Phase>,
+        line: Box<dyn Line>,
+        orders: Orders,
         recorder: Arc<Recorder>,
         acknowledged: Arc<AtomicU64>,
     ) -> Self {
         // A stream of its own for each caller, whatever the others do.
         let random = StdRng::seed_from_u64(plan.seed ^ (u64::from(number) << 40));
         let plan = plan.clone();
-        Self {
-            plan,
-            number,
-            random,
-            orders: 0,
-            gate,
-            phase,
-            recorder,
-            acknowledged,
-            connection: None,
-        }
+        Self { plan, number, random, worked: 0, line, orders, recorder, acknowledged }
     }
 
     pub(super) async fn run(mut self) {
@@ -81,7 +67,7 @@ impl Caller {
 
     /// Told to stop, one way or the other.
     pub(super) fn is_over(&self) -> bool {
-        *self.phase.borrow() != Phase::Work
+        self.orders.phase() != Phase::Work
     }
 
     pub(super) fn chance(&mut self, of: f64) -> bool {
@@ -156,39 +142,30 @@ impl Caller {
             if (sent && self.plan.unknown == Unknown::Leave) || Instant::now() > end {
                 return Ok(None);
             }
-            self.unless_gone(sleep(pause)).await?;
+            unless_gone(&self.orders, sleep(pause)).await?;
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }
 
-    /// One attempt, written down, once the gate is open.
+    /// One attempt, written down, once there is somebody to call.
     async fn attempt(&mut self, call: &Call) -> Result<Outcome, Gone> {
-        let gate = self.gate.clone();
-        let pass = self.unless_gone(gate.pass()).await?;
-        let address = pass.address;
-        let mut client = match self.connection.take() {
-            Some((at, client)) if at == address => client,
-            Some(_) | None => Client::bearing(address, self.identity().0),
-        };
+        unless_gone(&self.orders, self.line.ready()).await?;
         let sent_ns = self.recorder.now_ns();
-        let answered = self.unless_gone(client.call(call.tool, &call.arguments)).await;
-        let outcome = answered
+        let outcome = unless_gone(&self.orders, self.line.call(call))
+            .await
             .unwrap_or_else(|Gone| Outcome::Unknown { why: "the caller went away".to_owned() });
-        let (_, actor) = self.identity();
+        let actor = self.actor();
         self.recorder.attempted_by(&actor, self.number, call, sent_ns, outcome.clone());
-        drop(pass);
-        self.connection = Some((address, client));
+        self.line.over();
         Ok(outcome)
     }
+}
 
-    /// Waits for it, unless the workload is told to leave.
-    async fn unless_gone<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Gone> {
-        let mut phase = self.phase.clone();
-        tokio::select! {
-            biased;
-            // A workload that is dropped leaves too.
-            _ = phase.wait_for(|phase| *phase == Phase::Leave) => Err(Gone),
-            done = work => Ok(done),
-        }
+/// Waits for it, unless the workload is told to leave.
+async fn unless_gone<T>(orders: &Orders, work: impl Future<Output = T>) -> Result<T, Gone> {
+    tokio::select! {
+        biased;
+        () = orders.leave() => Err(Gone),
+        done = work => Ok(done),
     }
 }

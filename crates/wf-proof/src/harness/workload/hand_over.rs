@@ -60,15 +60,11 @@ impl Caller {
     }
 
     fn me(&self) -> Option<&Someone> {
-        let number = usize::try_from(self.number).ok()?;
-        self.plan.people.get(number.checked_rem(self.plan.people.len())?)
+        self.plan.person(self.number)
     }
 
-    /// The token that this caller sends, and as whom it is known then.
-    pub(super) fn identity(&self) -> (Option<&str>, String) {
-        match self.me() {
-            Some(me) => (Some(&me.token), format!("user:{}", me.subject)),
-            None => (None, "user:local".to_owned()),
-        }
+    /// As whom the server knows this caller.
+    pub(super) fn actor(&self) -> String {
+        self.me().map_or_else(|| "user:local".to_owned(), |me| format!("user:{}", me.subject))
     }
 }

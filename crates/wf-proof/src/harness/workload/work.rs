@@ -17,7 +17,7 @@ const REVISION_MAX: u64 = 40;
 impl Caller {
     /// One order, from the start to the end or until it is told to stop.
     pub(super) async fn one_order(&mut self) -> Result<(), Gone> {
-        self.orders += 1;
+        self.worked += 1;
         if self.chance(0.05) {
             let scope = ["mine", "available", "blocked"][self.random.random_range(0..3)];
             self.read("find_work", object(json!({ "scope": scope }))).await?;
@@ -46,7 +46,7 @@ impl Caller {
         if self.plan.contended > 0 && self.chance(0.5) {
             return format!("PUMP-{}", self.random.random_range(1..=self.plan.contended));
         }
-        format!("PUMP-{}", 10_000 * (u64::from(self.number) + 1) + self.orders % 10_000)
+        format!("PUMP-{}", 10_000 * (u64::from(self.number) + 1) + self.worked % 10_000)
     }
 
     /// After a start that was refused or is unknown: whoever has the asset, or something else that is open.
