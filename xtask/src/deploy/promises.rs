@@ -64,6 +64,11 @@ impl Files {
         lines.filter_map(|line| line.strip_prefix(name)?.strip_prefix('=')).next_back()
     }
 
+    /// The number of the image's user, if it is a number.
+    fn user(&self) -> Option<u64> {
+        self.instruction("USER").and_then(|user| user.parse().ok())
+    }
+
     /// Everything that is not as promised, each in one sentence.
     fn broken(&self) -> Result<Vec<String>, Fault> {
         let mut found = of_the_image(self);
@@ -119,14 +124,13 @@ fn database(files: &Files) -> String {
 }
 
 fn of_the_image(files: &Files) -> Vec<String> {
-    let user = files.instruction("USER").and_then(|user| user.parse::<u32>().ok());
     let copied = files.instruction("COPY deploy/checkpoint.toml");
     let variable = files.instruction("ENV").and_then(|line| line.strip_prefix("WF_CONFIG="));
     let volume = files.instruction("VOLUME").unwrap_or_default();
     let folder = format!("\"{}\"", folder(&database(files)));
     unless(&[
         (
-            user.is_some_and(|user| user > 0),
+            files.user().is_some_and(|user| user > 0),
             "Containerfile: USER must be a number above 0: Kubernetes cannot tell that a name is not root",
         ),
         (
@@ -180,23 +184,20 @@ fn of_the_unit(files: &Files) -> Vec<String> {
 }
 
 fn of_a_manifest(files: &Files, manifest: &Manifest) -> Result<Vec<String>, Fault> {
-    let configuration = manifest.configuration();
-    let user = files.instruction("USER").and_then(|user| user.parse::<u64>().ok());
+    let mut found = of_a_pod(files, manifest);
+    found.extend(of_the_ports(manifest)?);
+    found.extend(of_the_state(files, manifest)?);
+    Ok(found)
+}
+
+/// What the pod may do, as whom, and how it ends.
+fn of_a_pod(files: &Files, manifest: &Manifest) -> Vec<String> {
     let pod = |pointer: &str| manifest.pod(pointer).cloned().unwrap_or_default();
     let container = |pointer: &str| manifest.container(pointer).cloned().unwrap_or_default();
-    let workload =
-        |pointer: &str| manifest.workload().pointer(pointer).cloned().unwrap_or_default();
-    let arguments = manifest.arguments();
-    let named = arguments.iter().position(|word| word == "--config");
-    let named = named.and_then(|at| arguments.get(at + 1)).map_or("", |file| folder(file));
-    let service = manifest.of_kind("Service").and_then(|service| service.pointer("/spec"));
-    let service = service.cloned().unwrap_or_default();
-    let target = service.pointer("/ports/0/targetPort").and_then(Value::as_str).unwrap_or_default();
-    let policy = manifest.of_kind("NetworkPolicy").and_then(|policy| policy.pointer("/spec"));
-    let policy = policy.cloned().unwrap_or_default();
+    let user = files.user();
     let image = container("/image");
     let version = concat!(":", env!("CARGO_PKG_VERSION"));
-    let mut found = unless(&[
+    unless(&[
         (
             pod("/terminationGracePeriodSeconds").as_u64().is_some_and(|time| time > files.grace),
             "terminationGracePeriodSeconds ends a server that still finishes",
@@ -218,6 +219,27 @@ fn of_a_manifest(files: &Files, manifest: &Manifest) -> Result<Vec<String>, Faul
             image.as_str().is_some_and(|image| image.ends_with(version)),
             "the image is not of this version",
         ),
+        (manifest.probe("readinessProbe").is_some(), "no probe of readiness"),
+        (manifest.probe("livenessProbe").is_some(), "no probe of life"),
+    ])
+}
+
+/// Who is led to which port, and that the server listens there.
+fn of_the_ports(manifest: &Manifest) -> Result<Vec<String>, Fault> {
+    let specification = |kind: &str| {
+        let object = manifest.of_kind(kind).and_then(|object| object.pointer("/spec"));
+        object.cloned().unwrap_or_default()
+    };
+    let workload =
+        |pointer: &str| manifest.workload().pointer(pointer).cloned().unwrap_or_default();
+    let (service, policy) = (specification("Service"), specification("NetworkPolicy"));
+    let target = service.pointer("/ports/0/targetPort").and_then(Value::as_str).unwrap_or_default();
+    let configuration = manifest.configuration();
+    let listens = |name: &str, key: &str| {
+        let number = manifest.port(name);
+        Ok::<_, Fault>(number.is_some() && number == port(configuration, key)?)
+    };
+    Ok(unless(&[
         (
             workload("/spec/selector/matchLabels") == workload("/spec/template/metadata/labels"),
             "the labels of the pods are not those that are selected",
@@ -232,28 +254,27 @@ fn of_a_manifest(files: &Files, manifest: &Manifest) -> Result<Vec<String>, Faul
             "the operators' port is for everybody in the cluster",
         ),
         (manifest.port(target).is_some(), "the service leads to no port"),
-        (
-            manifest.port("mcp").is_some()
-                && manifest.port("mcp") == port(configuration, "listen")?,
-            "the port `mcp` is not that of server.listen",
-        ),
-        (
-            manifest.port("admin").is_some()
-                && manifest.port("admin") == port(configuration, "admin_listen")?,
-            "the port `admin` is not that of server.admin_listen",
-        ),
-        (manifest.probe("readinessProbe").is_some(), "no probe of readiness"),
-        (manifest.probe("livenessProbe").is_some(), "no probe of life"),
-        (
-            manifest.mounts(false).contains(&named),
-            "the configuration is not mounted where --config says",
-        ),
-    ]);
-    let path = value(configuration, ["backend.local", "path"])?;
-    found.extend(match path {
+        (listens("mcp", "listen")?, "the port `mcp` is not that of server.listen"),
+        (listens("admin", "admin_listen")?, "the port `admin` is not that of server.admin_listen"),
+    ]))
+}
+
+/// Where configuration and state are, and how many servers share them.
+fn of_the_state(files: &Files, manifest: &Manifest) -> Result<Vec<String>, Fault> {
+    let workload =
+        |pointer: &str| manifest.workload().pointer(pointer).cloned().unwrap_or_default();
+    let arguments = manifest.arguments();
+    let named = arguments.iter().position(|word| word == "--config");
+    let named = named.and_then(|at| arguments.get(at + 1)).map_or("", |file| folder(file));
+    let mut found = unless(&[(
+        manifest.mounts(false).contains(&named),
+        "the configuration is not mounted where --config says",
+    )]);
+    let group = manifest.pod("/securityContext/fsGroup").and_then(Value::as_u64);
+    found.extend(match value(manifest.configuration(), ["backend.local", "path"])? {
         Some(path) => unless(&[
             (manifest.mounts(true).contains(&folder(&path)), "the database is on no volume"),
-            (pod("/securityContext/fsGroup").as_u64() == user, "the volume is not the user's"),
+            (group == files.user(), "the volume is not the user's"),
             (
                 workload("/kind") == "StatefulSet" && workload("/spec/replicas") == 1,
                 "a database in a file is for one server: a StatefulSet never has two",

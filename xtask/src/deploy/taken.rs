@@ -138,12 +138,6 @@ fn answers(
     let file = folder.join("checkpoint.toml");
     std::fs::write(&file, manifest.configuration()).map_err(|source| Fault::file(&file, source))?;
     let (main, admin) = (free_address()?, free_address()?);
-    let numbered = |name: &str| {
-        manifest
-            .port(name)
-            .ok_or_else(|| Fault::parse(&manifest.file, &format!("has no port {name}")))
-    };
-    let ports = BTreeMap::from([(numbered("mcp")?, main), (numbered("admin")?, admin)]);
     let instead = [
         ("WF_CONFIG", file.to_string_lossy().into_owned()),
         ("WF_SERVER_LISTEN", main.to_string()),
@@ -154,20 +148,7 @@ fn answers(
     let mut starts = Command::new(program);
     starts.arg("serve").envs(instead.iter().map(|(name, value)| (*name, value)));
     let mut server = Background::start(&mut starts, &shown, &folder.join("server.log"))?;
-
-    let mut wrong = Vec::new();
-    for name in ["readinessProbe", "livenessProbe"] {
-        let probe = manifest.probe(name);
-        let probe = probe.ok_or_else(|| Fault::parse(&manifest.file, &format!("has no {name}")))?;
-        let Some(address) = ports.get(&probe.port).copied() else {
-            wrong.push(format!("{name} asks at port {}, where nobody listens", probe.port));
-            continue;
-        };
-        server.until(START, || is_ok(address, &probe.path).then_some(()))?;
-        if is_ok(address, &format!("{}-not", probe.path)) {
-            wrong.push(format!("{name} would be answered whatever it asks"));
-        }
-    }
+    let mut wrong = probes(manifest, &mut server, main, admin)?;
     // The authorization server of the manifest is nowhere, and the process lives all the same.
     let health = command(
         files.instruction("HEALTHCHECK").and_then(|line| Some(line.split_once("CMD ")?.1)),
@@ -200,6 +181,31 @@ fn answers(
         );
     }
     Ok(wrong.is_empty())
+}
+
+/// Waits until the server answers where the probes ask; what is wrong with them.
+fn probes(
+    manifest: &Manifest,
+    server: &mut Background,
+    main: SocketAddr,
+    admin: SocketAddr,
+) -> Result<Vec<String>, Fault> {
+    let lacks = |what: &str| Fault::parse(&manifest.file, &format!("has no {what}"));
+    let numbered = |name: &str| manifest.port(name).ok_or_else(|| lacks(name));
+    let ports = BTreeMap::from([(numbered("mcp")?, main), (numbered("admin")?, admin)]);
+    let mut wrong = Vec::new();
+    for name in ["readinessProbe", "livenessProbe"] {
+        let probe = manifest.probe(name).ok_or_else(|| lacks(name))?;
+        let Some(address) = ports.get(&probe.port).copied() else {
+            wrong.push(format!("{name} asks at port {}, where nobody listens", probe.port));
+            continue;
+        };
+        server.until(START, || is_ok(address, &probe.path).then_some(()))?;
+        if is_ok(address, &format!("{}-not", probe.path)) {
+            wrong.push(format!("{name} would be answered whatever it asks"));
+        }
+    }
+    Ok(wrong)
 }
 
 fn is_ok(address: SocketAddr, path: &str) -> bool {
