@@ -3,10 +3,12 @@
 
 use wf_backend_aws::{AwsConfig, AwsStore, FENCES_RAISED_BY, restamp};
 use wf_core::models::Workflow;
-use wf_core::ports::{Commit, CommitError, Conflict, OpenError, StorageBackendPort as _};
+use wf_core::ports::{
+    Commit, CommitError, Conflict, LoadQuery, OpenError, StorageBackendPort as _,
+};
 use wf_testkit::build::{self, CommitBuilder, at};
 
-use crate::cast::{load, start, tenant};
+use crate::cast::{load, load_query, start, tenant};
 use crate::copies::strays;
 use crate::fixture::{Attributes, claim, foreign, meddle, rows, store, table};
 use crate::wire::{self, Wire};
@@ -82,9 +84,12 @@ async fn a_recovered_table_is_another_store_whose_fences_are_above_the_lost_time
     for (n, name) in ["ASSET-1", "ASSET-2", "ASSET-3"].into_iter().enumerate() {
         let (n, asset) = (10 + u32::try_from(n).expect("few"), build::asset(name));
         let stale = store.commit(bare(n).acquire(&asset, 2).build()).await;
-        let Err(CommitError::Conflict(Conflict::Asset { row: Some(row), .. })) = stale else {
-            unreachable!("a fence of the lost time was taken: {stale:?}")
-        };
+        assert!(
+            matches!(stale, Err(CommitError::Conflict(Conflict::Asset { .. }))),
+            "a fence of the lost time was taken: {stale:?}"
+        );
+        let query = LoadQuery { assets: vec![asset.clone()], ..load_query(&holding) };
+        let row = store.load(&query).await.expect("a read").locks.pop().expect("a row");
         assert!(row.fence >= FENCES_RAISED_BY && row.holder.is_none(), "{row:?}");
         store.commit(bare(n).acquire(&asset, row.fence + 1).build()).await.expect("the next fence");
     }
