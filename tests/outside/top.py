@@ -67,29 +67,42 @@ class Terminal:
 @case("the screen shows who holds what and the calls of the server; keys choose a pane, q ends and gives the terminal back")
 def screen():
     terminal = Terminal()
-    terminal.until(b"PUMP-").until(b"start_workflow").until(b"writes that wait")
+    # What is drawn between two words is no blank but a move of the cursor.
+    terminal.until(b"PUMP-").until(b"start_workflow").until(b"writes")
     since = terminal.press(b"?")
-    terminal.until(b"the one before", since)
+    terminal.until(b"PgDn", since)
     terminal.press(b"\x1b[C")
     since = terminal.press(b"3")
-    terminal.until(b"HELD BY", since)
+    terminal.until(b"FENCE", since)
     terminal.press(b"q")
     assert terminal.ended() == 0
 
 
-@case("SIGTERM and Ctrl-C give the terminal back and end with 0")
+@case("SIGTERM, SIGHUP and Ctrl-C give the terminal back and end with 0")
 def signals():
-    for end in (lambda t: t.process.send_signal(signal.SIGTERM), lambda t: t.press(b"\x03")):
+    for end in (lambda t: t.process.send_signal(signal.SIGTERM), lambda t: t.process.send_signal(signal.SIGHUP), lambda t: t.press(b"\x03")):
         terminal = Terminal("--interval", "60")
         terminal.until(b"Callers")
         end(terminal)
         assert terminal.ended() == 0
 
 
+@case("a terminal that is not given back is seen, as after a kill that nobody can catch")
+def control():
+    terminal = Terminal()
+    terminal.until(b"Callers")
+    terminal.process.kill()
+    try:
+        terminal.ended()
+    except AssertionError:
+        return
+    raise AssertionError("nobody saw it")
+
+
 @case("NO_COLOR is honoured, and a server that is away is said to be")
 def no_colour():
     terminal = Terminal("--metrics-url", "http://127.0.0.1:9/metrics", NO_COLOR="1")
-    terminal.until(b"no answer")
+    terminal.until(b"answers:").until(b"127.0.0.1:9")
     terminal.press(b"q")
     assert terminal.ended() == 0
     for colour in (31, 32, 33):

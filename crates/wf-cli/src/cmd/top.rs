@@ -6,8 +6,6 @@
 mod figures;
 mod look;
 mod panes;
-#[cfg(all(test, feature = "top"))]
-mod sample;
 #[cfg(feature = "top")]
 mod screen;
 #[cfg(feature = "top")]
@@ -35,11 +33,11 @@ const EVERY_TABLE: Duration = Duration::from_secs(10);
 /// Show callers, blocked workflows, locks, messages and servers, refreshed
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The store is read as `workflow list`, `locks list` and `outbox list` read it, at most 200 rows of each; calls, the
-writer's queue and the reconciler come from /metrics of the servers. Without --metrics-url that is the server of the
-configuration on this machine (server.admin_listen, else server.listen); figures of several are summed.
-A look at a DynamoDB table takes some 5 read units when little is open and up to 1,500 when much is; it is taken every
-10 seconds unless --interval says otherwise.
+    after_help = "The store is read as `workflow list`, `locks list` and `outbox list` read it, at most 200 rows of
+each. Calls, the writer's queue and the reconciler come from /metrics of the servers: without
+--metrics-url of the one of the configuration on this machine (server.admin_listen, else
+server.listen); figures of several are summed. A look at a DynamoDB table takes some 5 read
+units when little is open and up to 1,500 when much is.
 
 Keys: q ends, arrows or tab choose a pane, 1 to 8 too, up and down scroll, ? shows all.
 

@@ -344,10 +344,10 @@ pub(crate) const METRICS: &[Metric] = &[
 impl Metric {
     /// What `/metrics` says of it: the meaning, and the unit where it is none of things.
     fn help(&self) -> String {
-        match self.unit {
-            Unit::Count => self.says.to_owned(),
-            unit => format!("{} [{}]", self.says, unit.as_str()),
+        if self.unit == Unit::Count {
+            return self.says.to_owned();
         }
+        format!("{} [{}]", self.says, self.unit.as_str())
     }
 
     fn describe(&self) {
@@ -421,10 +421,7 @@ mod tests {
         let labels: Vec<String> =
             metric.labels.iter().map(|(label, _)| format!("`{label}`")).collect();
         let labels = if labels.is_empty() { "–".to_owned() } else { labels.join(", ") };
-        let unit = match metric.unit {
-            Unit::Count => "–",
-            unit => unit.as_str(),
-        };
+        let unit = if metric.unit == Unit::Count { "–" } else { metric.unit.as_str() };
         let place = match metric.place {
             Place::Every => "every",
             Place::File => "file",

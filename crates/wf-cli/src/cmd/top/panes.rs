@@ -304,7 +304,7 @@ fn servers(look: &Look, before: Option<&Look>) -> Pane {
         }
     };
     let rows = look.servers.iter().enumerate().map(row).collect();
-    let headings = ["SERVER", "STATE", "VERSION", "CALLS/S", "AT WORK", "OPEN", "MEMORY"];
+    let headings = ["SERVER", "STATE", "VERSION", "CALLS/S", "BUSY", "OPEN", "MEMORY"];
     let mut servers = pane("Servers", &headings, rows, "No server is asked.");
     servers.notes.extend(look.servers.iter().filter_map(|(_, answer)| answer.clone().err()));
     servers

@@ -209,7 +209,7 @@ fn widths(pane: &Pane) -> Vec<Constraint> {
     };
     let column = |column: usize| {
         if column == last {
-            Constraint::Min(8)
+            Constraint::Min(u16::try_from(widest(column).min(8)).unwrap_or(u16::MAX))
         } else {
             Constraint::Length(u16::try_from(widest(column)).unwrap_or(u16::MAX))
         }
@@ -217,5 +217,7 @@ fn widths(pane: &Pane) -> Vec<Constraint> {
     (0..pane.headings.len()).map(column).collect()
 }
 
+#[cfg(test)]
+mod sample;
 #[cfg(test)]
 mod tests;

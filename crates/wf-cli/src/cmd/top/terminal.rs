@@ -184,6 +184,10 @@ impl Shown {
     }
 
     /// Acts on a key; true when it ends the command.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "a keyboard has many keys that do nothing here"
+    )]
     fn press(&mut self, key: KeyEvent, panes: &[Pane]) -> bool {
         if key.kind == KeyEventKind::Release {
             return false;

@@ -9,7 +9,7 @@ use ratatui::buffer::{Buffer, Cell};
 
 use super::*;
 use crate::cmd::top::look::{Looker, Server};
-use crate::cmd::top::{panes, sample};
+use crate::cmd::top::panes;
 use crate::compose;
 
 fn drawn(view: &View, panes: &[Pane], (width, height): (u16, u16)) -> Terminal<TestBackend> {
@@ -150,13 +150,10 @@ fn run(svg: &mut String, (x, y): (u16, u16), text: &str, cell: &Cell) {
     let left = 8.0 + (f32::from(x) + f32::from(u16::try_from(blanks).unwrap())) * across;
     let top = 8.0 + f32::from(y) * down;
     let length = f32::from(u16::try_from(text.chars().count()).unwrap()) * across;
-    let fill = match cell.fg {
-        Color::Red => "#ff6b6b",
-        Color::Yellow => "#e5c07b",
-        Color::Green => "#7ec98f",
-        _ if cell.modifier.contains(Modifier::DIM) => "#8a90a0",
-        _ => "#d7dae0",
-    };
+    let colours = [(Color::Red, "#ff6b6b"), (Color::Yellow, "#e5c07b"), (Color::Green, "#7ec98f")];
+    let plain = if cell.modifier.contains(Modifier::DIM) { "#8a90a0" } else { "#d7dae0" };
+    let fill =
+        colours.iter().find(|(colour, _)| *colour == cell.fg).map_or(plain, |(_, fill)| fill);
     let (fill, weight) = if reversed { ("#16181d", "") } else { (fill, "") };
     let bold =
         if cell.modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { weight };

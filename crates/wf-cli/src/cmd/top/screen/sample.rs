@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use wf_core::models::{Timestamp, Workflow};
 use wf_core::ports::{Backlog, DamagedMessage, OutboxRow, OutboxState, OutboxStatus};
 
-use super::figures::Figures;
-use super::look::{Look, Stored, callers};
+use crate::cmd::top::figures::Figures;
+use crate::cmd::top::look::{Look, Stored, callers};
 
 const EXPOSITION: &str = r#"checkpoint_build_info{version="1.2.3"} 1
 checkpoint_store_ready 1
