@@ -70,7 +70,7 @@ async fn load(asked: &Asked<'_>, callers: usize, loud: bool) -> Result<Measured,
     if loud {
         launch = launch
             .env("WF_SERVER_ADMIN_LISTEN", "127.0.0.1:0")
-            .env("WF_TELEMETRY_OTLP_ENDPOINT", &collector.endpoint());
+            .env("WF_TELEMETRY_OTLP_ENDPOINT", collector.endpoint());
     }
     let server = Server::start(&launch)?;
     let plan = Plan::of(&server, callers, asked.time);
