@@ -4,13 +4,14 @@
 # Makes a Python environment and a node_modules folder under target/outside (kept, and made again only when the pins
 # change), runs every suite, and ends with one line of counts. Exit code 0 if nothing failed.
 # With WF_AWS_ENDPOINT the servers keep their state in tables on that emulator of DynamoDB; `cargo xtask aws` does that.
-# Parameters: KILLS, CALLERS, SEED (kill_loop.py), SECONDS (bad_table.py); OUTSIDE_KEEP=1 keeps the servers' folders; PYTHON, NODE, NPM.
+# Parameters: KILLS, CALLERS, SEED (kill_loop.py), SECONDS (bad_table.py); OUTSIDE_KEEP=1 keeps the servers' folders; LANES
+# (suites at once, 2; a suite's lines are printed when it is over); PYTHON, NODE, NPM.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 repository=$(cd "$here/../.." && pwd)
 work="${CARGO_TARGET_DIR:-$repository/target}/outside"
-python=${PYTHON:-python3} node=${NODE:-node} npm=${NPM:-npm}
+python=${PYTHON:-python3} node=${NODE:-node} npm=${NPM:-npm} lanes=${LANES:-2}
 
 if [ $# -lt 1 ] || [ ! -x "$1" ]; then
   echo "usage: tests/outside/run.sh path/to/wf-cli [suite…]   (build it first: cargo build -p wf-cli)" >&2
@@ -20,7 +21,7 @@ OUTSIDE_BIN=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 export OUTSIDE_BIN OUTSIDE_REPOSITORY="$repository" PYTHONDONTWRITEBYTECODE=1
 shift
 suites=("$@")
-[ ${#suites[@]} -gt 0 ] || suites=(wire auth people oauth python_client reading ts_client stdio clients asking agent main_job idempotency bad_input bad_setup reload webhooks top console sigterm kill_loop bad_table orchestrated conformance idempotent_tool)
+[ ${#suites[@]} -gt 0 ] || suites=(kill_loop wire auth people oauth python_client reading ts_client stdio clients asking agent main_job idempotency bad_input bad_setup reload webhooks top console sigterm conformance idempotent_tool bad_table orchestrated)
 
 # True if FILE is not what the stamp says was installed from it.
 changed() { ! cmp -s "$1" "$2"; }
@@ -48,26 +49,55 @@ fi
 cp "$here/"*.mjs "$work/node/"
 export OUTSIDE_NODE_MODULES="$work/node/node_modules" NODE="$node"
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+# Whoever interrupts this ends the suites too.
+trap 'trap - INT TERM; kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
 passed=0 failed=0 skipped=0
 
-for suite in "${suites[@]}"; do
+run() {
+  local suite=$1 code=0
   if [ ! -f "$here/$suite.py" ]; then
     command=("$work/venv/bin/python" "$here/harness.py" "$node" "$work/node/$suite.mjs")
   else
     command=("$work/venv/bin/python" "$here/$suite.py")
   fi
-  code=0
-  "${command[@]}" </dev/null 2>&1 | tee "$log" || code=${PIPESTATUS[0]}
-  p=$(grep -c '^PASS ' "$log" || true) f=$(grep -c '^FAIL ' "$log" || true) s=$(grep -c '^SKIP ' "$log" || true)
-  # A suite that breaks outside its cases, or runs none, has failed too.
-  if { [ "$code" -ne 0 ] && [ "$f" -eq 0 ]; } || [ $((p + f + s)) -eq 0 ]; then
-    echo "FAIL $suite: ended with exit code $code after $((p + s)) cases"
-    f=$((f + 1))
-  fi
-  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+  "${command[@]}" </dev/null >"$logs/$suite.log" 2>&1 || code=$?
+  echo "$code" >"$logs/$suite.ended.part"
+  mv "$logs/$suite.ended.part" "$logs/$suite.ended"
+}
+
+# Prints and counts the suites that ended since it was called last.
+report() {
+  local ended suite log code p f s
+  for ended in "$logs"/*.ended; do
+    [ -e "$ended" ] || continue
+    suite=$(basename "$ended" .ended) log="${ended%.ended}.log" code=$(cat "$ended")
+    rm "$ended"
+    cat "$log"
+    p=$(grep -c '^PASS ' "$log" || true) f=$(grep -c '^FAIL ' "$log" || true) s=$(grep -c '^SKIP ' "$log" || true)
+    # A suite that breaks outside its cases, or runs none, has failed too.
+    if { [ "$code" -ne 0 ] && [ "$f" -eq 0 ]; } || [ $((p + f + s)) -eq 0 ]; then
+      echo "FAIL $suite: ended with exit code $code after $((p + s)) cases"
+      f=$((f + 1))
+    fi
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+  done
+}
+
+# Side by side, for they wait more than they work.
+for suite in "${suites[@]}"; do
+  while [ "$(jobs -rp | wc -l)" -ge "$lanes" ]; do
+    wait -n || true
+    report
+  done
+  run "$suite" &
 done
+while [ -n "$(jobs -rp)" ]; do
+  wait -n || true
+  report
+done
+report
 
 if [ "$skipped" -gt 0 ]; then
   echo "$passed passed, $failed failed, $skipped skipped"

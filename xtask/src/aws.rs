@@ -21,12 +21,12 @@ const TESTS: &str = "package(wf-backend-aws) + (package(wf-cli) & test(aws))";
 const TESTS_OF_CARGO: [&[&str]; 2] =
     [&["-p", "wf-backend-aws", "--all-features"], &["-p", "wf-cli", "--all-features", "aws"]];
 /// Suites of tests/outside that are run on it too: whole jobs by official clients, repeats, kills, people, and a table that
-/// fails.
+/// fails. The long ones first, since they run side by side.
 const SUITES: [&str; 8] = [
+    "orchestrated",
+    "bad_table",
     "main_job",
     "idempotency",
-    "bad_table",
-    "orchestrated",
     "python_client",
     "ts_client",
     "agent",
