@@ -40,10 +40,12 @@ pub(super) fn by_the_server(root: &Path, folder: &Path, program: &Path) -> Resul
     for case in &cases {
         green &= case.is_taken(folder, program)?;
     }
-    println!(
-        "{} command lines and their configurations are taken, and misspelt ones are not",
-        cases.len()
-    );
+    if green {
+        println!(
+            "{} command lines and their configurations are taken, and misspelt ones are not",
+            cases.len()
+        );
+    }
     for manifest in manifests.iter().take(1) {
         green &= answers(&files, manifest, folder, program)?;
     }
