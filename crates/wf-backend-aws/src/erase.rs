@@ -21,8 +21,9 @@ pub(crate) async fn erase(link: &Link, erasure: &Erasure) -> Result<bool, Fail> 
     }
     let left = json(becomes, "a sensitive value")?;
     let before = Value::s(item.text("sensitive")?);
-    let replace = Expression::new("SET sensitive = :left", [(":left", Value::s(&left))]);
-    let unchanged = Expression::new("sensitive = :before", [(":before", before)]);
+    // The attribute has a name that is a word of DynamoDB's own.
+    let replace = Expression::new("SET #sensitive = :left", [(":left", Value::s(&left))]);
+    let unchanged = Expression::new("#sensitive = :before", [(":before", before)]);
     match link.update(&key, &replace, &unchanged).await? {
         Changed::Done => Ok(true),
         // An attempt whose answer was lost may have done it: it is known again by what it left.

@@ -62,6 +62,11 @@ impl Range {
     }
 }
 
+/// Attributes that an expression calls `#name`, because their names are words of DynamoDB's own.
+fn aliases(text: &str) -> impl Iterator<Item = &str> {
+    text.split_whitespace().filter_map(|word| word.strip_prefix('#'))
+}
+
 /// What became of a write under a condition.
 #[derive(Debug)]
 pub(crate) enum Changed {
@@ -228,7 +233,7 @@ impl Link {
         self.allowed().await?;
         let mut values = to_sdk(&update.values);
         values.extend(to_sdk(&condition.values));
-        let request = self
+        let mut request = self
             .client
             .update_item()
             .table_name(self.table())
@@ -239,6 +244,9 @@ impl Link {
             .return_values(ReturnValue::None)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .set_return_consumed_capacity(self.measuring());
+        for name in aliases(&update.text).chain(aliases(&condition.text)) {
+            request = request.expression_attribute_names(format!("#{name}"), name);
+        }
         match self.again("UpdateItem", || request.clone().send()).await {
             Ok(answer) => {
                 self.consumed(false, answer.consumed_capacity());

@@ -19,7 +19,7 @@ pub struct Wanted<'a> {
     /// Who erases, when and why.
     pub erased: Erased,
     /// Only look.
-    pub dry_run: bool,
+    pub check_only: bool,
 }
 
 /// One event beside which values stood.
@@ -38,7 +38,7 @@ pub struct Place {
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EraseReport {
-    /// Erased now; with `dry_run`, what would be.
+    /// Erased now; with `check_only`, what would be.
     pub erased: Vec<Place>,
     /// Erased before.
     pub already: Vec<Place>,
@@ -115,7 +115,7 @@ async fn one(
         report.already.push(place);
         return Ok(());
     }
-    if !wanted.dry_run {
+    if !wanted.check_only {
         let left = |value: &SensitiveValue| match &value.erased {
             Some(_) => value.clone(),
             None => value.erase(wanted.erased.clone()),

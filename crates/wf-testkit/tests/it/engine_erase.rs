@@ -38,7 +38,7 @@ async fn events(bench: &Bench, workflow: &Workflow) -> Vec<Event> {
 fn wanted<'a>(workflow: &'a Workflow, step: Option<&'a StepId>) -> Wanted<'a> {
     let by = Actor::Cli("root".to_owned());
     let erased = Erased { at: Timestamp::from_ms(1), by, reason: "asked for".to_owned() };
-    Wanted { workflow, step, erased, dry_run: false }
+    Wanted { workflow, step, erased, check_only: false }
 }
 
 fn seqs(report: &EraseReport) -> (Vec<u64>, Vec<u64>) {
@@ -60,7 +60,7 @@ async fn an_erasure_leaves_a_whole_history_without_the_values() {
     let exported = before.to_text().unwrap();
     assert!(exported.contains("CANARY input") && exported.contains("CANARY two"));
 
-    let looked = Wanted { dry_run: true, ..wanted(&open, None) };
+    let looked = Wanted { check_only: true, ..wanted(&open, None) };
     let (would, _) = seqs(&erase(&bench.model, &looked).await.unwrap());
     assert_eq!(would.len(), 3);
     assert_eq!(events(&bench, &open).await, before.events, "only looked");

@@ -60,7 +60,7 @@ pub(super) async fn run(
     let by = Principal::operator(args.tenant.clone(), &ambient::os_user()).actor;
     let erased = Erased { at: SystemClock.now(), by, reason: args.reason.clone() };
     let wanted =
-        Wanted { workflow: &workflow, step: args.step.as_ref(), erased, dry_run: args.dry_run };
+        Wanted { workflow: &workflow, step: args.step.as_ref(), erased, check_only: args.dry_run };
     let report = erase(store.as_ref(), &wanted).await.map_err(failed)?;
     let forgotten = if args.dry_run { None } else { backend.forget(args.compact).await? };
     if output.is_json() {
@@ -88,11 +88,11 @@ fn tell(
 ) -> Result<(), Failure> {
     for place in &report.erased {
         let what = place.step.as_ref().map_or_else(|| place.names.join(", "), ToString::to_string);
-        let verb = if wanted.dry_run { "would be erased" } else { "erased" };
+        let verb = if wanted.check_only { "would be erased" } else { "erased" };
         output.line(&format!("event {}: {what} {verb}", place.seq))?;
     }
     let (erased, already) = (report.erased.len(), report.already.len());
-    let verb = if wanted.dry_run { "would be erased" } else { "erased" };
+    let verb = if wanted.check_only { "would be erased" } else { "erased" };
     let by = &wanted.erased.by;
     output.line(&format!(
         "{erased} {verb} by {by}, {already} were before, up to event {}.",
