@@ -194,6 +194,23 @@ fn finishes(server: &Server, manifest: &Value) {
     let back = server.call_as(&bob, "transfer_workflow", &handed);
     assert_eq!(back["ok"], true, "{back:#}");
 
+    // What was purged stays away, and what was erased goes on without it.
+    if let (Some(purged), Some(erased)) =
+        (manifest["works"]["purged"].as_str(), manifest["works"]["erased"].as_str())
+    {
+        let gone = server.call_as(&ann, "get_status", &json!({ "workflow_id": purged }));
+        assert_eq!(gone["error"]["code"], "WORKFLOW_NOT_FOUND", "{gone:#}");
+        let again = json!({
+            "procedure_id": "kept", "assets": { "unit": "U-6" },
+            "inputs": { "order": "O-6", "badge": "badge 4711" }, "idempotency_key": "start-6",
+        });
+        let again = server.call_as(&ann, "start_workflow", &again);
+        assert_eq!(again["error"]["details"]["erased"], true, "{again:#}");
+        let submit = json!({ "workflow_id": erased, "step_id": "level", "value": "30", "idempotency_key": "new-level" });
+        let next = server.call_as(&ann, "submit_step", &submit);
+        assert_eq!(next["outcome"], "recorded", "{next:#}");
+    }
+
     // What it held is free now, and what others hold is held.
     let locks = server.run(&["locks", "list", "--json"]).exits(0).json()["locks"].clone();
     let mut then = manifest["seen"]["locks"].clone();

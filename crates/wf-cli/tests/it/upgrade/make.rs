@@ -131,20 +131,35 @@ fn makes_the_fixture_of_this_build() {
     write("procedures/kept.yaml", PROCEDURE);
     let more = ["--config", "checkpoint.toml", "--procedures", "procedures"];
     let server = Server::start_in(folder, &[&SERVE[..], &more].concat());
+    // First: its retention counts for whatever is over by then.
+    let purged = ended(&server, 7);
+    let purge = [
+        &["workflow", "purge", "--yes", "--undelivered-too", "--reason", "too old"][..],
+        &["--id", &purged, "--completed-before", "2999-01-01"],
+        &["--set", "idempotency.retention=1ms"],
+    ];
+    server.run(&purge.concat()).exits(0);
     let mut calls = Calls { server: &server, made: Vec::new() };
-    let works = works(&mut calls);
-    let made = calls.made;
+    let mut works = works(&mut calls);
+    let made = std::mem::take(&mut calls.made);
+    // Who repeats a call whose values were erased cannot be known to repeat it: these are not among the calls of then.
+    let erased = calls.start(6);
+    calls.submit(&erased, "ready", "yes");
     refusing.join().unwrap();
     let states = |state: &str| {
         let listed = server.run(&["outbox", "list", state, "--json"]).exits(0).json();
         listed["messages"].as_array().map_or(0, Vec::len)
     };
     until("a dead message and others that wait", || {
-        states("--dead") == 1 && states("--pending") == 5
+        states("--dead") == 1 && states("--pending") == 6
     });
     let done = works["completed"].as_str().unwrap();
     let evidence = server.run(&["workflow", "evidence", done]).exits(0).out;
     let folder = server.stop();
+    let erase = ["workflow", "erase", "--workflow", &erased, "--reason", "asked for"];
+    run(folder.path(), &erase).exits(0);
+    works["erased"] = json!(erased);
+    works["purged"] = json!(purged);
     verified(folder.path());
     let schema = run(folder.path(), &["migrate", "--json"]).exits(0).json()["to"].clone();
     let manifest = json!({
@@ -159,6 +174,19 @@ fn makes_the_fixture_of_this_build() {
     std::fs::write(to.join("evidence.json"), evidence).unwrap();
     let text = serde_json::to_string_pretty(&manifest).unwrap() + "\n";
     std::fs::write(to.join("manifest.json"), text).unwrap();
+}
+
+/// Work that is over, and whose calls nobody will send again; its id.
+fn ended(server: &Server, unit: u32) -> String {
+    let mut calls = Calls { server, made: Vec::new() };
+    let id = calls.start(unit);
+    for (step, value) in
+        [("ready", "yes"), ("level", "50"), ("code", "gone 4711"), ("state", "bad")]
+    {
+        calls.submit(&id, step, value);
+    }
+    finish(server, &token(server.path(), "ann"), &id, "end-gone");
+    id
 }
 
 /// Work of every kind; the ids by what they show.
