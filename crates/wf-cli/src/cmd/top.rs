@@ -3,6 +3,7 @@
 //! `look` reads the store and asks servers, [`figures`] reads what they answer, [`panes`] makes tables of it; `screen` draws
 //! them and `terminal` listens to keys. Without a terminal, `--once` prints the same tables.
 
+mod amounts;
 mod figures;
 mod look;
 mod panes;
