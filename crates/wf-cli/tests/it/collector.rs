@@ -82,11 +82,12 @@ impl Collector {
 /// The text of an attribute.
 pub(crate) fn attribute(span: &Span, key: &str) -> Option<String> {
     let found = span.attributes.iter().find(|attribute| attribute.key == key)?;
-    match found.value.as_ref()?.value.as_ref()? {
-        any_value::Value::StringValue(text) => Some(text.clone()),
-        any_value::Value::IntValue(number) => Some(number.to_string()),
-        _ => None,
+    let value = found.value.as_ref()?.value.as_ref()?;
+    if let any_value::Value::StringValue(text) = value {
+        return Some(text.clone());
     }
+    let any_value::Value::IntValue(number) = value else { return None };
+    Some(number.to_string())
 }
 
 fn take(stream: TcpStream, kept: &Mutex<Vec<Sent>>, manner: Manner) {
