@@ -184,11 +184,14 @@ fn rehearsal(backup: Backup, back: Back) {
     server.stop();
 }
 
+/// What is told apart of what was given out.
+type Part = fn(&GivenOut) -> &BTreeSet<String>;
+
 fn nothing_twice(then: &GivenOut, lost: &GivenOut, now: &GivenOut) {
-    let made = |all: &GivenOut, of: fn(&GivenOut) -> &BTreeSet<String>| -> BTreeSet<String> {
+    let made = |all: &GivenOut, of: Part| -> BTreeSet<String> {
         of(all).difference(of(then)).cloned().collect()
     };
-    let kinds: [(&str, fn(&GivenOut) -> &BTreeSet<String>); 3] =
+    let kinds: [(&str, Part); 3] =
         [("work", |g| &g.works), ("message", |g| &g.messages), ("key", |g| &g.keys)];
     for (what, of) in kinds {
         let (lost, now) = (made(lost, of), made(now, of));
