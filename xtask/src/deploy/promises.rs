@@ -315,7 +315,7 @@ mod tests {
         ("STOPSIGNAL SIGTERM", "STOPSIGNAL SIGKILL", "politely"),
         ("WF_CONFIG=/etc/checkpoint/", "WF_CONFIG=/etc/", "WF_CONFIG must name"),
         ("VOLUME [\"/var/lib/checkpoint\"]", "VOLUME [\"/var/lib\"]", "in no volume"),
-        ("TimeoutStopSec=30s", "TimeoutStopSec=25s", "TimeoutStopSec"),
+        ("TimeoutStopSec=45s", "TimeoutStopSec=25s", "TimeoutStopSec"),
         ("StateDirectory=checkpoint", "StateDirectory=other", "StateDirectory"),
         ("WorkingDirectory=/var", "WorkingDirectory=/", "WorkingDirectory"),
         (
@@ -326,7 +326,7 @@ mod tests {
         ("kill -HUP", "kill -USR1", "SIGHUP"),
         ("User=checkpoint", "User=root", "root"),
         (
-            "terminationGracePeriodSeconds: 35",
+            "terminationGracePeriodSeconds: 45",
             "terminationGracePeriodSeconds: 25",
             "still finishes",
         ),
