@@ -44,8 +44,8 @@ use send::Sender;
 
 /// Spans that wait for the collector at most; about 4 MB.
 const QUEUE: usize = 4_096;
-/// How long the last spans and figures may take once the server has ended. The end as a whole has 30 seconds, of which
-/// 25 are for calls.
+/// How long the last spans and figures may take once the server has ended. Before that calls have had up to
+/// 25 seconds and work in the background 5.
 const LAST: Duration = Duration::from_secs(2);
 /// Name of the service where the environment gives none.
 const SERVICE: &str = "checkpoint";
