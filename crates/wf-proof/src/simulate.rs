@@ -1,7 +1,7 @@
 //! The program `wf-simulate`: engines, dispatchers and schedulers on one thread over a faulty store in memory, with all
 //! randomness from a seed and time that passes by itself, so that a run that found something can be run again.
 //!
-//! Files: `sea` (randomness, weather, trace), `store` and `sink` (what fails), `still` (standstills), `replica` (a server),
+//! Files: `sea` (randomness, weather, trace), `wire` and `sink` (what fails), `still` (standstills), `replica` (a server),
 //! `line` (how callers reach it), `world` (one simulation). The callers are those of the other benches
 //! ([`crate::harness::workload`]), and `wf_testkit::audit` judges.
 //!
@@ -13,7 +13,7 @@ mod replica;
 mod sea;
 mod sink;
 mod still;
-mod store;
+mod wire;
 mod world;
 
 use std::collections::BTreeMap;

@@ -13,13 +13,14 @@ use wf_core::models::{Locale, Timestamp};
 use wf_core::policy::DomainPolicyPort;
 use wf_core::ports::{ClockPort, StorageBackendPort};
 use wf_procedure::Compiler;
+use wf_testkit::fault::FaultStore;
 use wf_testkit::ids::SequentialIds;
 use wf_testkit::orchestrator::ImmediateOrchestrator;
 
 use super::sea::Sea;
 use super::sink::Sink;
 use super::still::Still;
-use super::store::Wire;
+use super::wire::Wire;
 use crate::fault::Fault;
 
 /// When a simulation begins, in milliseconds since 1970: any time will do.
@@ -77,6 +78,7 @@ pub(super) struct Common {
 pub(super) struct Replica {
     number: usize,
     common: Common,
+    store: FaultStore,
     pub(super) clock: Clock,
     pub(super) still: Still,
     engine: Arc<Mutex<Option<Arc<Engine>>>>,
@@ -85,11 +87,14 @@ pub(super) struct Replica {
 
 impl Replica {
     pub(super) fn new(number: usize, common: &Common) -> Self {
+        let still = Still::default();
+        let wire = Wire { sea: common.sea.clone(), replica: number, still: still.clone() };
         Self {
             number,
             common: common.clone(),
+            store: FaultStore::new(Arc::clone(&common.store)).in_weather(Arc::new(wire)),
             clock: Clock::new(),
-            still: Still::default(),
+            still,
             engine: Arc::default(),
             tasks: Arc::default(),
         }
@@ -120,14 +125,8 @@ impl Replica {
         let policies = vec![Arc::clone(&self.common.policy)];
         let policies = Policies::new(policies, Some(Arc::new(Compiler)))
             .map_err(|error| Fault::Run(format!("the procedures: {error}")))?;
-        let store = Wire {
-            inner: Arc::clone(&self.common.store),
-            sea: self.common.sea.clone(),
-            replica: self.number,
-            still: self.still.clone(),
-        };
         Engine::open(EngineParts {
-            store: Arc::new(store),
+            store: Arc::new(self.store.clone()),
             policies,
             clock: Arc::new(self.clock.clone()),
             ids: Arc::clone(&self.common.ids) as Arc<_>,
@@ -173,6 +172,13 @@ impl Replica {
             });
             replica.put(Some(engine));
         });
+    }
+
+    /// Commits of this server that were on their way for long arrive, whatever became of the server.
+    pub(super) async fn land(&self) {
+        for landed in self.store.land().await {
+            self.common.sea.note(format_args!("{} landed {}", self.number, landed.is_ok()));
+        }
     }
 
     /// Kills the server: whatever it was doing ends where it is, except what it has already sent.

@@ -27,7 +27,7 @@ pub(super) enum Fate {
     Before,
     /// It is done, and the answer is lost.
     After,
-    /// Nobody gets an answer, and a commit is done later, or never.
+    /// Nobody gets an answer; a commit is done later, or never, and everything else not.
     Later,
 }
 
@@ -74,10 +74,6 @@ impl Sea {
     pub(super) fn set(&self, weather: Weather) {
         self.note(format_args!("weather {weather:?}"));
         self.lock().weather = weather;
-    }
-
-    pub(super) fn chance(&self, of: f64) -> bool {
-        self.lock().random.random_bool(of)
     }
 
     pub(super) fn below(&self, end: u64) -> u64 {

@@ -115,6 +115,10 @@ impl World {
         callers.finish().await?;
         for replica in &self.replicas {
             replica.kill().await;
+            // Half of what is still on its way never arrives.
+            if self.random.random_bool(0.5) {
+                replica.land().await;
+            }
         }
         self.settle().await?;
         self.examine().await?;
@@ -179,6 +183,7 @@ impl World {
                 });
             }
             8..11 => replica.clock.set(self.random.random_range(-OFF_MAX_MS..=OFF_MAX_MS)),
+            11..26 => replica.land().await,
             _ => {}
         }
     }

@@ -18,11 +18,22 @@ use wf_core::state_machine::Event;
 use super::script::{Script, source};
 use super::{Call, Fault, Record};
 
-/// A store that fails on a script. Without a script it is the store that it wraps.
+/// A store that fails on a script, and in its weather. Without both it is the store that it wraps.
 #[derive(Debug, Clone)]
 pub struct FaultStore {
     inner: Arc<dyn StorageBackendPort>,
     script: Arc<Mutex<Script>>,
+    weather: Option<Arc<dyn Weather>>,
+}
+
+/// What befalls the calls of a store that no script has a fault for: a simulation draws it from its seed.
+#[async_trait]
+pub trait Weather: std::fmt::Debug + Send + Sync {
+    /// The way of a call to the store, and what happens to it there. A call that is dropped on this way is not done.
+    async fn there(&self, call: Call) -> Option<Fault>;
+
+    /// The way of the answer.
+    async fn back(&self);
 }
 
 /// An error that a fault can be answered with.
@@ -85,13 +96,19 @@ impl FaultStore {
     /// Wraps a store.
     #[must_use]
     pub fn new(inner: Arc<dyn StorageBackendPort>) -> Self {
-        Self { inner, script: Arc::new(Mutex::new(Script::default())) }
+        Self { inner, script: Arc::new(Mutex::new(Script::default())), weather: None }
+    }
+
+    /// Under this weather. Nothing is recorded then: a simulation is long, and keeps a trace of its own.
+    #[must_use]
+    pub fn in_weather(self, weather: Arc<dyn Weather>) -> Self {
+        Self { weather: Some(weather), ..self }
     }
 
     /// Wraps another handle under the script and record of this one.
     #[must_use]
     pub fn beside(&self, inner: Arc<dyn StorageBackendPort>) -> Self {
-        Self { inner, script: Arc::clone(&self.script) }
+        Self { inner, ..self.clone() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Script> {
@@ -155,14 +172,30 @@ impl FaultStore {
         answers
     }
 
-    /// Does a call under the fault that the script has for it. `call` is not polled when it is not to be done.
+    /// Does a call under the fault that there is for it. `call` is not polled when it is not to be done.
     async fn through<T, E: Faulty>(
         &self,
         kind: Call,
         call: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
-        let fault = self.lock().take(kind, None);
-        under(fault, call).await
+        let fault = self.fault(kind, None).await;
+        let answer = under(fault, call).await;
+        if let Some(weather) = &self.weather {
+            weather.back().await;
+        }
+        answer
+    }
+
+    /// The fault of a call, which is kept where it is a commit for later.
+    async fn fault(&self, kind: Call, commit: Option<&Commit>) -> Option<Fault> {
+        let fault = match &self.weather {
+            Some(weather) => weather.there(kind).await,
+            None => self.lock().take(kind, commit),
+        };
+        if let (Some(Fault::Later), Some(commit)) = (&fault, commit) {
+            self.lock().kept.push(commit.clone());
+        }
+        fault
     }
 }
 
@@ -203,15 +236,12 @@ impl StorageBackendPort for FaultStore {
     }
 
     async fn commit(&self, commit: Commit) -> Result<(), CommitError> {
-        let fault = {
-            let mut script = self.lock();
-            let fault = script.take(Call::Commit, Some(&commit));
-            if matches!(fault, Some(Fault::Later)) {
-                script.kept.push(commit.clone());
-            }
-            fault
-        };
-        under(fault, self.inner.commit(commit)).await
+        let fault = self.fault(Call::Commit, Some(&commit)).await;
+        let answer = under(fault, self.inner.commit(commit)).await;
+        if let Some(weather) = &self.weather {
+            weather.back().await;
+        }
+        answer
     }
 
     async fn events(
