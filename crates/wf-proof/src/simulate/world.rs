@@ -28,7 +28,7 @@ use crate::harness::record::Recorder;
 use crate::harness::workload::{Callers, Plan, Someone};
 
 /// Calls of one simulation, and how long it may take in its own time.
-const CALLS: u64 = 30;
+const CALLS: u64 = 20;
 const LONGEST: Duration = Duration::from_secs(600);
 /// How often, when all is calm, what is due is looked for before it counts as never done.
 const ROUNDS_MAX: u32 = 400;
