@@ -31,6 +31,8 @@ pub(crate) const HOT: &[(&str, &str)] = &[
     ("definition", catalogue::DEFINITION),
     ("list in tenant", workflows::LIST_IN_TENANT),
     ("list", workflows::LIST),
+    ("list open in tenant", workflows::LIST_OPEN_IN_TENANT),
+    ("list open", workflows::LIST_OPEN),
     ("list locks in tenant", locks::LIST_IN_TENANT),
     ("list locks", locks::LIST),
     ("list outbox by state", outbox::LIST_BY_STATE),

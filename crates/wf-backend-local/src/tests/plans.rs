@@ -18,7 +18,7 @@ const SMALL: &[&str] = &[
 ];
 
 /// Statements that sort: only as many rows as somebody has open, or as one claim answers.
-const SORTS: &[&str] = &["open_of", "offered_to", "rows of streams"];
+const SORTS: &[&str] = &["open_of", "offered_to", "rows of streams", "list open"];
 
 fn plan(conn: &Connection, sql: &str) -> Vec<String> {
     let sql = format!("EXPLAIN QUERY PLAN {sql}");
@@ -52,6 +52,19 @@ async fn no_hot_statement_scans() {
             check(&conn, bulk.name, &bulk.sql(rows));
         }
     }
+}
+
+/// Few are blocked, and they are counted every minute: however many are finished, those are not looked at.
+#[tokio::test]
+async fn open_workflows_of_a_phase_are_found_by_their_own_index() {
+    use queries::workflows::{LIST, LIST_OPEN, LIST_OPEN_IN_TENANT};
+
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    let conn = connection::open_writing(store.config()).unwrap();
+    let by_its_own = |sql| plan(&conn, sql).iter().any(|step| step.contains("workflows_open "));
+    assert!(by_its_own(LIST_OPEN) && by_its_own(LIST_OPEN_IN_TENANT));
+    assert!(!by_its_own(LIST), "the list of all phases goes by their ids");
 }
 
 /// The test can fail.
