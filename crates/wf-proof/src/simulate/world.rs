@@ -70,8 +70,7 @@ struct World {
     sea: Sea,
     /// What befalls the servers; a stream of its own, so that it stays the same whatever they do.
     random: StdRng,
-    store: Arc<dyn StorageBackendPort>,
-    sink: Sink,
+    common: Common,
     replicas: Vec<Replica>,
     recorder: Arc<Recorder>,
     seen: Seen,
@@ -85,17 +84,12 @@ impl World {
             None => Arc::new(ModelStore::numbered(seed)),
             Some(mutation) => Arc::new(MutantStore::new(Some(mutation))),
         };
-        let common = Common {
-            sea: sea.clone(),
-            store: Arc::clone(&store),
-            policy: policy()?,
-            ids: Arc::new(SequentialIds::new()),
-            sink: sink.clone(),
-        };
+        let ids = Arc::new(SequentialIds::new());
+        let common = Common { sea: sea.clone(), store, policy: policy()?, ids, sink };
         let mut random = StdRng::seed_from_u64(seed ^ 0x5eed);
         let replicas = (0..random.random_range(1..=2)).map(|n| Replica::new(n, &common)).collect();
         let recorder = Arc::default();
-        Ok(Self { seed, sea, random, store, sink, replicas, recorder, seen: Seen::default() })
+        Ok(Self { seed, sea, random, common, replicas, recorder, seen: Seen::default() })
     }
 
     async fn play(mut self, handle: &Handle) -> Result<Seen, Fault> {
@@ -190,16 +184,7 @@ impl World {
 
     /// One more server, in calm weather, does what is due until nothing is.
     async fn settle(&mut self) -> Result<(), Fault> {
-        let last = Replica::new(
-            self.replicas.len(),
-            &Common {
-                sea: self.sea.clone(),
-                store: Arc::clone(&self.store),
-                policy: policy()?,
-                ids: Arc::new(SequentialIds::new()),
-                sink: self.sink.clone(),
-            },
-        );
+        let last = Replica::new(self.replicas.len(), &self.common);
         let engine = last.open().await?;
         for _ in 0..ROUNDS_MAX {
             match self.round(&last, &engine).await {
@@ -231,16 +216,17 @@ impl World {
     /// When the next message may be tried.
     async fn pending(&self) -> Result<Option<Timestamp>, ReadError> {
         let query = OutboxQuery { state: Some(OutboxState::Pending), after: None, limit: ALL };
-        let page = self.store.list_outbox(&query).await?;
+        let page = self.common.store.list_outbox(&query).await?;
         Ok(page.items.iter().map(|row| row.status.next_attempt_at).min())
     }
 
     /// Holds what the callers and the sink saw against the store.
     async fn examine(&mut self) -> Result<(), Fault> {
         let attempts = self.recorder.attempts();
-        let audit = wf_testkit::audit::audit(self.store.as_ref(), &attempts, Some(&Compiler))
-            .await
-            .map_err(|error| unread(&error))?;
+        let audit =
+            wf_testkit::audit::audit(self.common.store.as_ref(), &attempts, Some(&Compiler))
+                .await
+                .map_err(|error| unread(&error))?;
         self.seen.found.extend(audit.violations.iter().map(ToString::to_string));
         self.deadlines().await?;
         self.messages().await?;
@@ -254,7 +240,7 @@ impl World {
     /// Nothing is due any more, so no workflow may have a deadline.
     async fn deadlines(&mut self) -> Result<(), Fault> {
         let query = ListQuery { tenant: None, phase: None, after: None, limit: ALL };
-        let all = self.store.list(&query).await.map_err(|error| unread(&error))?.items;
+        let all = self.common.store.list(&query).await.map_err(|error| unread(&error))?.items;
         for workflow in all.iter().filter(|workflow| !workflow.deadlines.is_empty()) {
             self.seen.found.push(format!("{}: a deadline never passed", workflow.id));
         }
@@ -264,8 +250,8 @@ impl World {
     /// Every message reached the sink, in its order, and nothing else did.
     async fn messages(&mut self) -> Result<(), Fault> {
         let query = OutboxQuery { state: None, after: None, limit: ALL };
-        let page = self.store.list_outbox(&query).await.map_err(|error| unread(&error))?;
-        let taken = self.sink.first_taken();
+        let page = self.common.store.list_outbox(&query).await.map_err(|error| unread(&error))?;
+        let taken = self.common.sink.first_taken();
         let mut rows: Vec<_> = page.items.iter().map(|row| &row.message).collect();
         rows.sort_by_key(|message| message.seq);
         let mut last = BTreeMap::new();

@@ -179,6 +179,14 @@ impl FaultStore {
         call: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let fault = self.fault(kind, None).await;
+        self.under(fault, call).await
+    }
+
+    async fn under<T, E: Faulty>(
+        &self,
+        fault: Option<Fault>,
+        call: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
         let answer = under(fault, call).await;
         if let Some(weather) = &self.weather {
             weather.back().await;
@@ -237,11 +245,7 @@ impl StorageBackendPort for FaultStore {
 
     async fn commit(&self, commit: Commit) -> Result<(), CommitError> {
         let fault = self.fault(Call::Commit, Some(&commit)).await;
-        let answer = under(fault, self.inner.commit(commit)).await;
-        if let Some(weather) = &self.weather {
-            weather.back().await;
-        }
-        answer
+        self.under(fault, self.inner.commit(commit)).await
     }
 
     async fn events(
