@@ -53,7 +53,7 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 # Whoever interrupts this ends the suites too.
 trap 'trap - INT TERM; kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 failures=()
 
 run() {
   local suite=$1 code=0
@@ -79,8 +79,9 @@ report() {
     # A suite that breaks outside its cases, or runs none, has failed too.
     if { [ "$code" -ne 0 ] && [ "$f" -eq 0 ]; } || [ $((p + f + s)) -eq 0 ]; then
       echo "FAIL $suite: ended with exit code $code after $((p + s)) cases"
-      f=$((f + 1))
+      f=$((f + 1)) failures+=("FAIL $suite: ended with exit code $code after $((p + s)) cases")
     fi
+    while read -r line; do failures+=("$line"); done < <(grep '^FAIL ' "$log" || true)
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
   done
 }
@@ -99,6 +100,8 @@ while [ -n "$(jobs -rp)" ]; do
 done
 report
 
+# Once more, where whoever looks at the end of a long log finds them.
+[ "$failed" -eq 0 ] || printf '%s\n' "${failures[@]}"
 if [ "$skipped" -gt 0 ]; then
   echo "$passed passed, $failed failed, $skipped skipped"
 else

@@ -130,30 +130,34 @@ def modern():
 @case("a client that is killed in the middle, again and again, has lost nothing that was acknowledged")
 def killed():
     server = made()
-    log = os.path.join(server.folder, "acknowledged.jsonl")
     ends = os.path.join(server.folder, "victims.log")
+    logs = []
     for kills in range(1, 7):
+        # Each victim has a log of its own: a kill can tear the last line, and the next one would write on behind it.
+        logs.append(os.path.join(server.folder, f"acknowledged-{kills}.jsonl"))
         with open(ends, "ab") as errors:
-            victim = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--victim", server.config, log],
+            victim = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--victim", server.config, logs[-1]],
                                       stdin=subprocess.DEVNULL, stderr=errors, stdout=errors)
         try:
             # Some acknowledgements more than before, so that it dies somewhere in the next call.
-            until(lambda: len(acknowledged(log)) >= 4 * kills or victim.poll() is not None, 60, "more acknowledgements")
+            until(lambda: len(acknowledged(logs)) >= 4 * kills or victim.poll() is not None, 60, "more acknowledgements")
             assert victim.poll() is None, open(ends, encoding="utf-8").read()[-2000:]
         finally:
             victim.kill()
             victim.wait()
         # Its server sees the end of its input, and ends politely.
         until(lambda: open(ends, encoding="utf-8").read().count(": stopped") == kills, 40, f"the end of server {kills}")
-    asyncio.run(look_back(server, acknowledged(log)))
+    asyncio.run(look_back(server, acknowledged(logs)))
     server.verify()
 
 
-def acknowledged(log):
-    if not os.path.exists(log):
-        return []
-    with open(log, encoding="utf-8") as file:
-        return [json.loads(line) for line in file if line.endswith("\n")]
+def acknowledged(logs):
+    """What the victims wrote down, without a torn last line."""
+    pairs = []
+    for log in filter(os.path.exists, logs):
+        with open(log, encoding="utf-8") as file:
+            pairs.extend(json.loads(line) for line in file if line.endswith("\n"))
+    return pairs
 
 
 async def victim(config, log):
