@@ -6,6 +6,7 @@ request arrives once more later, when the table has forgotten its token).
 """
 import json
 import random
+import sys
 import threading
 from collections import Counter
 from http.client import HTTPConnection
@@ -17,6 +18,15 @@ WRITE = "TransactWriteItems"
 WEATHER = {"throttled": 0.04, "broken": 0.03, "reset": 0.03, "lost": 0.06}
 # And a transaction besides.
 WEATHER_OF_WRITES = {"conflict": 0.06, "echoed": 0.03}
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        # A client that is gone, because it waited long enough or was killed, is no error of the proxy. Others are told.
+        if not isinstance(sys.exc_info()[1], (BrokenPipeError, ConnectionResetError)):
+            super().handle_error(request, client_address)
 
 
 class Table:
@@ -38,8 +48,7 @@ class Table:
             def log_message(self, *_):
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
+        self.server = Server(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     @property
