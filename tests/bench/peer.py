@@ -24,19 +24,19 @@ STEPS = [f"reading_{n:02}" for n in range(1, 13)]
 LOW, HIGH = Decimal("1.5"), Decimal("6.0")
 
 SCHEMA = """
-CREATE TABLE workflows (
+CREATE TABLE IF NOT EXISTS workflows (
     id TEXT PRIMARY KEY, revision INTEGER NOT NULL, phase TEXT NOT NULL, owner TEXT NOT NULL, asset TEXT NOT NULL,
     updated_at INTEGER NOT NULL, state TEXT NOT NULL
 ) STRICT;
-CREATE TABLE events (
+CREATE TABLE IF NOT EXISTS events (
     workflow_id TEXT NOT NULL REFERENCES workflows (id), seq INTEGER NOT NULL, body TEXT NOT NULL,
     PRIMARY KEY (workflow_id, seq)
 ) STRICT;
-CREATE TABLE ledger (
+CREATE TABLE IF NOT EXISTS ledger (
     actor TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, created_at INTEGER NOT NULL,
     result TEXT NOT NULL, PRIMARY KEY (actor, key)
 ) STRICT;
-CREATE TABLE locks (asset TEXT PRIMARY KEY, holder TEXT REFERENCES workflows (id)) STRICT;
+CREATE TABLE IF NOT EXISTS locks (asset TEXT PRIMARY KEY, holder TEXT REFERENCES workflows (id)) STRICT;
 """
 
 
