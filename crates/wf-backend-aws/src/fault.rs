@@ -277,6 +277,7 @@ impl Trouble {
 impl From<Fail> for ReadError {
     fn from(fail: Fail) -> Self {
         match fail {
+            Fail::Trouble(Trouble::BadCursor) => Self::BadCursor,
             Fail::Trouble(trouble) => Self::Unavailable { source: trouble.into() },
             Fail::Unreadable(what) => Self::Corrupt { what },
         }

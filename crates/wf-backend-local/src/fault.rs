@@ -84,9 +84,6 @@ pub enum Trouble {
     /// What was asked contradicts itself; a bug of the caller.
     #[error("the request is not well formed: {0}")]
     Malformed(&'static str),
-    /// A cursor that this store did not make.
-    #[error("not a cursor of this store")]
-    BadCursor,
 }
 
 /// What kind of error it is, told from SQLite's primary code (<https://sqlite.org/rescode.html>).

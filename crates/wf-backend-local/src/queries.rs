@@ -15,8 +15,6 @@ pub(crate) mod workflows;
 
 use wf_core::ports::{Cursor, ReadError};
 
-use crate::fault::{Failure, Trouble};
-
 /// Statements of reads whose cost must not grow with the store: name and SQL.
 #[cfg(test)]
 pub(crate) const HOT: &[(&str, &str)] = &[
@@ -51,10 +49,7 @@ pub(crate) fn after(cursor: Option<&Cursor>) -> Result<(&str, &str), ReadError> 
     let Some(cursor) = cursor else {
         return Ok(("", ""));
     };
-    cursor
-        .0
-        .split_once('\n')
-        .ok_or_else(|| Failure::NotApplied(Trouble::BadCursor).into_read_error())
+    cursor.0.split_once('\n').ok_or(ReadError::BadCursor)
 }
 
 /// Splits one row too many off, which says that there is another page.

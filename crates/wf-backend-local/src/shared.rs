@@ -60,8 +60,7 @@ impl Shared {
             | Trouble::Closed
             | Trouble::WriterLost
             | Trouble::ReaderLost
-            | Trouble::Malformed(_)
-            | Trouble::BadCursor => None,
+            | Trouble::Malformed(_) => None,
         }
     }
 }

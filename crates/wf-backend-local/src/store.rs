@@ -121,6 +121,10 @@ impl LocalStore {
             Ok(_) => Ok(()),
             Err(ReadError::Unavailable { source }) => Err(OpenError::Unavailable { source }),
             Err(ReadError::Corrupt { what }) => Err(OpenError::Corrupt { what }),
+            // Nobody asked for a page.
+            Err(error @ ReadError::BadCursor) => {
+                Err(OpenError::Unavailable { source: error.into() })
+            }
         }
     }
 

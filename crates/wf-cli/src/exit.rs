@@ -175,6 +175,8 @@ impl From<ReadError> for Failure {
                 Self::new(Exit::Damage, format!("the store is damaged: {what}"))
                     .help("run `wf-cli doctor`, keep a copy of the file, and restore a backup")
             }
+            // No command takes one from outside.
+            ReadError::BadCursor => Self::failed("a list did not know its own place"),
         }
     }
 }

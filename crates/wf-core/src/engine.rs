@@ -239,6 +239,11 @@ async fn store_definitions(
     Ok(())
 }
 
+/// A list was asked to go on at a place that no page of it said.
+fn bad_cursor() -> Rejection {
+    Rejection::invalid("after", "must be what the page before said; begin at the first page")
+}
+
 /// What a read that failed means for the caller.
 fn unreadable(error: &ReadError) -> Rejection {
     match error {
@@ -249,5 +254,6 @@ fn unreadable(error: &ReadError) -> Rejection {
             &format!("the store is damaged ({what}); an operator must run `workflow verify`"),
             None,
         ),
+        ReadError::BadCursor => bad_cursor(),
     }
 }

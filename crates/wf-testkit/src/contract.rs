@@ -153,7 +153,8 @@ clauses! {
         s08_phase_filter_keeps_its_phase
         s08_pages_stable_while_writing
         s08_lock_pages_stable_while_writing
-        s08_outbox_pages_stable_while_writing;
+        s08_outbox_pages_stable_while_writing
+        s08_what_is_no_place_is_refused;
 
     s09:
         s09_resend_meets_its_row

@@ -144,6 +144,7 @@ impl StorageBackendPort for ModelStore {
     }
 
     async fn list(&self, query: &ListQuery) -> Result<Page<Workflow>, ReadError> {
+        of_a_page(query.after.as_ref())?;
         Ok(self.lock().list(query))
     }
 
@@ -153,6 +154,7 @@ impl StorageBackendPort for ModelStore {
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page<LockRow>, ReadError> {
+        of_a_page(after)?;
         Ok(self.lock().list_locks(tenant, after, limit))
     }
 
@@ -173,6 +175,7 @@ impl StorageBackendPort for ModelStore {
     }
 
     async fn list_outbox(&self, query: &OutboxQuery) -> Result<OutboxPage, ReadError> {
+        of_a_page(query.after.as_ref())?;
         let Page { items, next } = self.lock().list_outbox(query);
         Ok(OutboxPage { items, damaged: Vec::new(), next })
     }
@@ -229,4 +232,9 @@ impl StorageBackendPort for ModelStore {
     ) -> Result<Swept, SettleError> {
         Ok(self.lock().sweep(now, retention_ms, limit))
     }
+}
+
+/// No row has an empty place. Any other text is a place here, although perhaps of no row.
+fn of_a_page(after: Option<&Cursor>) -> Result<(), ReadError> {
+    if after.is_some_and(|after| after.0.is_empty()) { Err(ReadError::BadCursor) } else { Ok(()) }
 }

@@ -263,7 +263,7 @@ fn submitted(answer: Result<(), ErrorCode>) -> (Observation, Outcome) {
 fn failed(error: &ReadError) -> End {
     let may_pass = match error {
         ReadError::Unavailable { .. } => true,
-        ReadError::Corrupt { .. } => false,
+        ReadError::Corrupt { .. } | ReadError::BadCursor => false,
     };
     End::Failed { may_pass, why: in_words(error) }
 }

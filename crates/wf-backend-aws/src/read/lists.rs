@@ -147,7 +147,8 @@ async fn page<T>(
     base: impl Fn(&Item) -> Result<Key, Fail>,
 ) -> Result<Page<T>, Fail> {
     if let Some(Cursor(place)) = after {
-        if place.len() > 1_024 || place.is_empty() {
+        // With what follows it, no longer than a sort key can be.
+        if place.len() >= 1_024 || place.is_empty() {
             return Err(Trouble::BadCursor.into());
         }
         // A cursor of another list leads out of this one, at most to its end.

@@ -48,7 +48,10 @@ SELECT count(*) FROM (SELECT 1 FROM outbox WHERE state = 'dead' AND next_attempt
 /// A page of outbox rows by message id.
 pub(crate) async fn list(readers: &Readers, query: &OutboxQuery) -> Result<OutboxPage, ReadError> {
     let (stream, id) = after(query.after.as_ref())?;
-    let stream: i64 = stream.parse().unwrap_or(0);
+    let stream: i64 = match &query.after {
+        Some(_) => stream.parse().map_err(|_| ReadError::BadCursor)?,
+        None => 0,
+    };
     let (id, limit) = (id.to_owned(), probe(query.limit));
     let row = |columns: &mut decode::Columns<'_>| {
         let (stream, id) = (columns.next::<i64>()?, columns.text()?.to_owned());

@@ -13,7 +13,7 @@ use crate::state_machine::{Event, Rejection};
 use crate::view::{Outlook, next};
 
 use super::call::CallMeta;
-use super::{Engine, is_meant, unreadable};
+use super::{Engine, bad_cursor, is_meant, unreadable};
 
 /// Which workflows to list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -281,5 +281,5 @@ fn place(cursor: &Cursor, wanted: &[Phase]) -> Result<(usize, Option<Cursor>), R
         let index = wanted.iter().position(|wanted| wanted.as_str() == phase)?;
         Some((index, (!rest.is_empty()).then(|| Cursor(rest.to_owned()))))
     });
-    read.ok_or_else(|| Rejection::invalid("after", "must be what the page before said"))
+    read.ok_or_else(bad_cursor)
 }

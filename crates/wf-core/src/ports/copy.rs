@@ -335,6 +335,11 @@ impl CopyError {
         match error {
             ReadError::Unavailable { source } => Self::Unavailable { side, source },
             ReadError::Corrupt { what } => Self::Corrupt { side, what },
+            ReadError::BadCursor => Self::Refused {
+                message: format!(
+                    "the {side} store does not know the place where the copy stopped: begin again with an empty target"
+                ),
+            },
         }
     }
 }

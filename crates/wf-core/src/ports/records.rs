@@ -172,6 +172,9 @@ pub enum ReadError {
         /// What cannot be read.
         what: String,
     },
+    /// Where to go on is nothing that a page of this list said. Nothing is wrong with the store.
+    #[error("this is no place of the list: begin at its first page")]
+    BadCursor,
 }
 
 /// A store that cannot be opened.
@@ -241,7 +244,8 @@ pub enum SettleError {
     },
 }
 
-/// Where a page ends; opaque, only for the backend that made it.
+/// Where a page ends; opaque, only for the backend that made it. It may come back from outside: a text that no page said
+/// leads to some page or is [`ReadError::BadCursor`], and the empty one always is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor(pub String);
 

@@ -25,7 +25,7 @@ use super::{
 /// - **S5** a reader sees a commit whole or not at all;
 /// - **S6** a commit is read by whoever was told of it; "open of", "blocked" and "offered to" are strongly consistent;
 /// - **S7** tenants never see each other;
-/// - **S8** pages are stable and complete while others write;
+/// - **S8** pages are stable and complete while others write; a text that is no place of a list is refused as that;
 /// - **S9** an unknown outcome is `Ambiguous`, never `Unavailable`; the ledger row resolves it;
 /// - **S10** a claimed outbox stream or deadline reappears after its lease, a late holder's settle is refused, and no
 ///   deadline overtakes an earlier one of its workflow that is under lease;

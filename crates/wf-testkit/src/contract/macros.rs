@@ -69,6 +69,7 @@ macro_rules! storage_contract {
             s08_pages_stable_while_writing
             s08_lock_pages_stable_while_writing
             s08_outbox_pages_stable_while_writing
+            s08_what_is_no_place_is_refused
             s09_resend_meets_its_row
             s09_answers_are_true_when_disturbed
             s10_claim_brings_due_streams

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use wf_core::models::Phase;
-use wf_core::ports::{Commit, ListQuery, OutboxQuery, OutboxState, Settled, Settlement};
+use wf_core::ports::{
+    Commit, Cursor, ListQuery, OutboxQuery, OutboxState, ReadError, Settled, Settlement,
+};
 
 use super::cast::{plant, start, step_after, wf};
 use super::look::{self, Store};
@@ -195,6 +197,46 @@ pub async fn s08_outbox_pages_stable_while_writing(fixture: &dyn ContractFixture
     check!(counts.values().all(|times| *times == 1), "seen more than once: {counts:?}");
     for message in commits.iter().flat_map(|c| &c.outbox) {
         check!(counts.contains_key(message.id.as_str()), "{} was never seen", message.id);
+    }
+    Ok(())
+}
+
+/// A text that no page said is refused as that or leads to some page; it is no outage and no damage. The empty one is
+/// refused: it does not begin a list, or a client that lost its place would walk in a circle.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s08_what_is_no_place_is_refused(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    started(&store, 3).await?;
+    let long = "9".repeat(5_000);
+    let sort_key = "9".repeat(1_024);
+    for text in ["", "\n", "x", "x\ny", "\u{0}", "-1\n\u{fdd0}", "{}", &sort_key, &long] {
+        let after = || Some(Cursor(text.to_owned()));
+        let told = text.chars().take(8).collect::<String>();
+        let mut answers = Vec::new();
+        for tenant in [None, Some(plant())] {
+            let of = tenant.as_ref();
+            answers
+                .push(store.list_locks(of, after().as_ref(), 2).await.map(|page| page.items.len()));
+            for phase in [None, Some(Phase::Running)] {
+                let query = ListQuery { tenant: tenant.clone(), phase, after: after(), limit: 2 };
+                answers.push(store.list(&query).await.map(|page| page.items.len()));
+            }
+        }
+        for state in [None, Some(OutboxState::Pending)] {
+            let query = OutboxQuery { state, after: after(), limit: 2 };
+            answers.push(store.list_outbox(&query).await.map(|page| page.items.len()));
+        }
+        for answer in answers {
+            match answer {
+                Err(ReadError::BadCursor) => {}
+                Ok(rows) => check!(!text.is_empty() && rows <= 2, "{rows} rows after {told:?}"),
+                Err(ReadError::Unavailable { .. } | ReadError::Corrupt { .. }) => {
+                    check!(false, "{told:?} instead of a place: {answer:?}");
+                }
+            }
+        }
     }
     Ok(())
 }

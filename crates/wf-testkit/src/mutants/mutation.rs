@@ -115,6 +115,10 @@ pub enum Mutation {
     PhaseFilterIgnored,
     /// Pages are cut by counting rows.
     OffsetPages,
+    /// A text that is no place of a list is taken for an outage.
+    BadCursorUnavailable,
+    /// The empty text begins a list.
+    EmptyCursorBegins,
     /// An unknown outcome is called unavailable.
     UnavailableAlthoughApplied,
     /// A claim brings what is not due.
@@ -319,6 +323,8 @@ pub const MUTATIONS: &[(Mutation, &[&str])] = &[
             "s08_outbox_pages_stable_while_writing",
         ],
     ),
+    (Mutation::BadCursorUnavailable, &["s08_what_is_no_place_is_refused"]),
+    (Mutation::EmptyCursorBegins, &["s08_what_is_no_place_is_refused"]),
     (Mutation::UnavailableAlthoughApplied, &["s09_answers_are_true_when_disturbed"]),
     (Mutation::ClaimIgnoresDue, &["s10_claim_brings_due_streams", "s10_retry_waits_and_counts"]),
     (Mutation::RowsReversed, &["s10_rows_come_in_order"]),

@@ -140,6 +140,7 @@ impl MutantStore {
         if self.is(Mutation::PhaseFilterIgnored) {
             query.phase = None;
         }
+        query.after = self.taken(query.after.as_ref())?;
         let (after, limit) = (query.after.clone(), query.limit);
         if self.is(Mutation::OffsetPages) {
             query.after = None;
@@ -155,6 +156,8 @@ impl MutantStore {
         after: Option<&Cursor>,
         limit: u32,
     ) -> Result<Page<LockRow>, ReadError> {
+        let after = self.taken(after)?;
+        let after = after.as_ref();
         let page = if self.is(Mutation::OffsetPages) {
             self.faulty().list_locks(tenant, None, u32::MAX).await?
         } else {
@@ -167,8 +170,9 @@ impl MutantStore {
         &self,
         query: &OutboxQuery,
     ) -> Result<OutboxPage, ReadError> {
-        let (after, limit) = (query.after.clone(), query.limit);
         let mut query = query.clone();
+        query.after = self.taken(query.after.as_ref())?;
+        let (after, limit) = (query.after.clone(), query.limit);
         if self.is(Mutation::OffsetPages) {
             query.after = None;
             query.limit = u32::MAX;
@@ -187,6 +191,16 @@ impl MutantStore {
             backlog.pending = u64::try_from(all).unwrap_or(u64::MAX);
         }
         Ok(backlog)
+    }
+
+    /// Where to go on, as a store takes it that does not know the empty text for no place.
+    fn taken(&self, after: Option<&Cursor>) -> Result<Option<Cursor>, ReadError> {
+        let empty = after.is_some_and(|after| after.0.is_empty());
+        if empty && self.is(Mutation::BadCursorUnavailable) {
+            return Err(ReadError::Unavailable { source: "no place of this list".into() });
+        }
+        let begins = empty && self.is(Mutation::EmptyCursorBegins);
+        Ok(after.filter(|_| !begins).cloned())
     }
 
     /// Breaks a page; for pages by offset it is given all rows.

@@ -34,6 +34,7 @@ impl Class for ReadError {
         match self {
             Self::Unavailable { .. } => "Unavailable".to_owned(),
             Self::Corrupt { .. } => "Corrupt".to_owned(),
+            Self::BadCursor => "BadCursor".to_owned(),
         }
     }
 }

@@ -33,9 +33,9 @@ fn lists(count: usize) -> Vec<Vec<Command>> {
     (0..count).map(draw).collect()
 }
 
-/// What no list can find: it needs several handles, loads on behalf of a call, dropped calls, another store, huge records or a clock that the
-/// lists do not have, it is of what operators do by hand, or it is taken out of the comparison because the port leaves it
-/// open.
+/// What no list can find: it needs several handles, loads on behalf of a call, dropped calls, another store, huge records
+/// or a clock that the lists do not have, it is of what operators do by hand, it is of a cursor that nobody was given, or
+/// it is taken out of the comparison because the port leaves it open.
 const OUT_OF_REACH: &[Mutation] = &[
     Mutation::IdentityChanges,
     Mutation::IdentityFixed,
@@ -44,6 +44,8 @@ const OUT_OF_REACH: &[Mutation] = &[
     Mutation::EventsLate,
     Mutation::DropPoisons,
     Mutation::OffsetPages,
+    Mutation::BadCursorUnavailable,
+    Mutation::EmptyCursorBegins,
     Mutation::CountUnasked,
     Mutation::AnsweredByAnyRow,
     Mutation::UnavailableAlthoughApplied,
