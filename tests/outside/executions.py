@@ -9,14 +9,14 @@ ROLE = "arn:aws:iam::000000000000:role/checkpoint"
 
 
 class Orchestrated(Server):
-    """A server with a table and a state machine of its own."""
+    """A server with a table and a state machine of its own; `endpoint` is where it looks for both."""
 
-    def __init__(self, **options):
+    def __init__(self, endpoint=None, **options):
         if not EMULATOR:
             raise Skip("needs the emulator of DynamoDB and Step Functions: cargo xtask aws")
         name = f"outside-{uuid.uuid4().hex}"
         self.machine = f"arn:aws:states:us-east-1:000000000000:stateMachine:{name}"
-        state = f'[backend]\nkind = "aws"\n[backend.aws]\ntable = "{name}"\nregion = "us-east-1"\nendpoint_url = "{EMULATOR}"\nstate_machine_arn = "{self.machine}"\n'
+        state = f'[backend]\nkind = "aws"\n[backend.aws]\ntable = "{name}"\nregion = "us-east-1"\nendpoint_url = "{endpoint or EMULATOR}"\nstate_machine_arn = "{self.machine}"\n'
         super().__init__(state=state, **options)
         made = self.command("aws", "init", "--execution-role", ROLE)
         assert (made["created"], made["state_machine"]) == (True, "created"), made
@@ -41,16 +41,28 @@ class Orchestrated(Server):
         assert answer.status == 200, (operation, answer.status, text)
         return json.loads(text)
 
+    def listed(self):
+        """All executions of the state machine."""
+        found, after = [], {}
+        while True:
+            page = self.states("ListExecutions", stateMachineArn=self.machine, maxResults=1000, **after)
+            found += page["executions"]
+            if not page.get("nextToken"):
+                return found
+            after = {"nextToken": page["nextToken"]}
+
     def executions(self, workflow, status=None):
         """How the executions of a workflow are, by fence."""
-        listed = self.states("ListExecutions", stateMachineArn=self.machine)["executions"]
-        its = {int(one["name"].rsplit("-", 1)[1]): one["status"] for one in listed if f"-{workflow}-" in one["name"]}
+        its = {int(one["name"].rsplit("-", 1)[1]): one["status"] for one in self.listed() if f"-{workflow}-" in one["name"]}
         return its if status is None else [fence for fence, of in its.items() if of == status]
+
+    def undone(self):
+        """What a look at everything would do now, without doing it."""
+        return [looked for looked in self.command("reconcile", "--once", "--dry-run")["workflows"] if looked["steps"]]
 
     def ends_with(self, workflow):
         """The workflow is over: its execution ends by itself, and nothing is left to do."""
         until(lambda: not self.executions(workflow, "RUNNING"), 60, "an end of all executions")
         assert self.executions(workflow, "SUCCEEDED"), self.executions(workflow)
-        settled = lambda: not [w for w in self.command("reconcile", "--once", "--dry-run")["workflows"] if w["steps"]]
-        until(settled, 60, "a dry run with nothing to do")
+        until(lambda: not self.undone(), 60, "a dry run with nothing to do")
         self.verify()

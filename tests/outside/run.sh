@@ -4,7 +4,7 @@
 # Makes a Python environment and a node_modules folder under target/outside (kept, and made again only when the pins
 # change), runs every suite, and ends with one line of counts. Exit code 0 if nothing failed.
 # With WF_AWS_ENDPOINT the servers keep their state in tables on that emulator of DynamoDB; `cargo xtask aws` does that.
-# Parameters: KILLS, CALLERS, SEED (kill_loop.py), SECONDS (bad_table.py); OUTSIDE_KEEP=1 keeps the servers' folders; LANES
+# Parameters: KILLS, CALLERS, SEED (kill_loop.py), SECONDS (bad_table.py, bad_machine.py); OUTSIDE_KEEP=1 keeps the servers' folders; LANES
 # (suites at once, 2; a suite's lines are printed when it is over); PYTHON, NODE, NPM.
 set -euo pipefail
 
@@ -21,7 +21,7 @@ OUTSIDE_BIN=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 export OUTSIDE_BIN OUTSIDE_REPOSITORY="$repository" PYTHONDONTWRITEBYTECODE=1
 shift
 suites=("$@")
-[ ${#suites[@]} -gt 0 ] || suites=(kill_loop wire auth people oauth python_client reading ts_client stdio clients asking agent main_job idempotency bad_input bad_setup reload webhooks top console sigterm conformance idempotent_tool bad_table orchestrated)
+[ ${#suites[@]} -gt 0 ] || suites=(kill_loop wire auth people oauth python_client reading ts_client stdio clients asking agent main_job idempotency bad_input bad_setup reload webhooks top console sigterm conformance idempotent_tool bad_table bad_machine orchestrated)
 
 # True if FILE is not what the stamp says was installed from it.
 changed() { ! cmp -s "$1" "$2"; }
