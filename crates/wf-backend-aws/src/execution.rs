@@ -22,16 +22,18 @@ mod reconciler;
 mod report;
 mod states;
 
-pub use attention::Attention;
-pub use binding::{Bound, Written};
-pub use lease::{Epoch, ShardLease};
+pub use binding::Bound;
+pub use lease::ShardLease;
 pub use reconciler::{Reconciler, ReconcilerError};
-pub use report::{End, Looked, Outcome, Report, Taken, action, rule};
+pub use report::Report;
+pub use wf_core::engine::pass::{End, Looked, Outcome, Taken, action, rule};
+pub use wf_core::ports::{Attention, Epoch, Written};
 
 pub(crate) use attention::wanted;
 
+use async_trait::async_trait;
 use wf_core::models::{TenantId, Timestamp, WorkflowId};
-use wf_core::ports::{Cursor, LeaseToken, Message, Page, ReadError};
+use wf_core::ports::{BindingPort, Cursor, LeaseToken, Message, Page, ReadError};
 use wf_core::reconcile::Replacement;
 
 use crate::keys;
@@ -40,7 +42,8 @@ use crate::link::Link;
 /// How many shards the rows of a table are in. All of one workflow are in one; a shard is worked on under one lease.
 pub const SHARDS: u8 = keys::SHARDS;
 
-/// The rows of a table that bind workflows to executions. Cheap to clone.
+/// The rows of a table that bind workflows to executions: what is to be looked at, under which lease, and the
+/// [`BindingPort`]. Cheap to clone.
 ///
 /// Errors of all methods: [`ReadError`] when the table does not answer, or what it holds cannot be read. After such an error
 /// a write may have been applied: read again and go on from there.
@@ -84,23 +87,6 @@ impl Bindings {
         Ok(attention::due(&self.link, shard, now, limit).await?)
     }
 
-    /// The workflow, its binding and its attention row as they are together. Makes the binding of an open workflow that has
-    /// none: one that started before there was a state machine.
-    ///
-    /// # Errors
-    /// See [`Bindings`].
-    pub async fn bound(&self, attention: &Attention, now: Timestamp) -> Result<Bound, ReadError> {
-        Ok(look::bound(&self.link, attention, now).await?)
-    }
-
-    /// The same without a write: an open workflow without a binding is shown with the one that it would get.
-    ///
-    /// # Errors
-    /// See [`Bindings`].
-    pub async fn peek(&self, attention: &Attention, now: Timestamp) -> Result<Bound, ReadError> {
-        Ok(look::peek(&self.link, attention, now).await?)
-    }
-
     /// The bindings of a shard that are not closed, and their fences. For a look at all of them: it reads each.
     ///
     /// # Errors
@@ -121,12 +107,21 @@ impl Bindings {
     ) -> Result<Page<Attention>, ReadError> {
         Ok(adoption::page(&self.link, after, asks).await?)
     }
+}
 
-    /// Records that the execution of the binding's fence runs.
-    ///
-    /// # Errors
-    /// See [`Bindings`].
-    pub async fn record(
+#[async_trait]
+impl BindingPort for Bindings {
+    type Bound = Bound;
+
+    async fn bound(&self, attention: &Attention, now: Timestamp) -> Result<Bound, ReadError> {
+        Ok(look::bound(&self.link, attention, now).await?)
+    }
+
+    async fn peek(&self, attention: &Attention, now: Timestamp) -> Result<Bound, ReadError> {
+        Ok(look::peek(&self.link, attention, now).await?)
+    }
+
+    async fn record(
         &self,
         bound: &Bound,
         epoch: Epoch,
@@ -135,11 +130,7 @@ impl Bindings {
         Ok(binding::record(&self.link, bound, epoch, now).await?)
     }
 
-    /// Drops the token that was read, unless another is registered.
-    ///
-    /// # Errors
-    /// See [`Bindings`].
-    pub async fn drop_token(
+    async fn drop_token(
         &self,
         bound: &Bound,
         epoch: Epoch,
@@ -148,12 +139,7 @@ impl Bindings {
         Ok(binding::drop_token(&self.link, bound, epoch, now).await?)
     }
 
-    /// Raises the fence, and forgets what is known of the execution before. `told` are messages about this workflow, for the
-    /// outbox, in the same write.
-    ///
-    /// # Errors
-    /// See [`Bindings`].
-    pub async fn replace(
+    async fn replace(
         &self,
         bound: &Bound,
         epoch: Epoch,
@@ -164,24 +150,11 @@ impl Bindings {
         Ok(binding::replace(&self.link, bound, epoch, by, told, now).await?)
     }
 
-    /// The execution of this fence was stopped: takes it off the binding, if it is the one that the binding evicts.
-    ///
-    /// # Errors
-    /// See [`Bindings`].
-    pub async fn evicted(
-        &self,
-        bound: &Bound,
-        epoch: Epoch,
-        fence: u64,
-    ) -> Result<Written, ReadError> {
+    async fn evicted(&self, bound: &Bound, epoch: Epoch, fence: u64) -> Result<Written, ReadError> {
         Ok(binding::evicted(&self.link, bound, epoch, fence).await?)
     }
 
-    /// Marks the binding closed: no execution may write any more.
-    ///
-    /// # Errors
-    /// See [`Bindings`].
-    pub async fn close(
+    async fn close(
         &self,
         bound: &Bound,
         epoch: Epoch,
@@ -190,12 +163,7 @@ impl Bindings {
         Ok(binding::close(&self.link, bound, epoch, now).await?)
     }
 
-    /// Nothing is left to do: deletes the attention row, and puts the next look off. Only while the execution waits and
-    /// knows what it must, or the binding is closed, or there is no such workflow. Writes nothing where nothing is to do.
-    ///
-    /// # Errors
-    /// See [`Bindings`].
-    pub async fn settle(
+    async fn settle(
         &self,
         bound: &Bound,
         epoch: Epoch,
@@ -204,11 +172,7 @@ impl Bindings {
         Ok(attention::settle(&self.link, bound, epoch, now).await?)
     }
 
-    /// Looks again at `not_before`, unless a commit asks for it earlier.
-    ///
-    /// # Errors
-    /// See [`Bindings`].
-    pub async fn postpone(
+    async fn postpone(
         &self,
         bound: &Bound,
         epoch: Epoch,

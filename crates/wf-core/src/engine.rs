@@ -19,6 +19,7 @@ mod known;
 mod ledger;
 mod orchestrate;
 pub mod oversight;
+pub mod pass;
 pub mod policies;
 pub mod purge;
 mod reading;

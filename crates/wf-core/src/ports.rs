@@ -2,6 +2,7 @@
 
 pub mod ambient;
 pub mod copy;
+pub mod executions;
 pub mod leases;
 pub mod life;
 pub mod notification;
@@ -11,6 +12,10 @@ pub mod storage;
 
 pub use ambient::{ClockPort, IdPort};
 pub use copy::{CopyError, CopySourcePort, CopyTargetPort};
+pub use executions::{
+    Answered, Attention, BindingPort, BoundRows, Epoch, Execution, ExecutionPort, Told,
+    UnclearCall, Written,
+};
 pub use leases::{
     Backlog, Claim, ClaimedDeadline, ClaimedStream, DamagedMessage, Deadline, DeadlineChange,
     Finished, LeaseToken, NextDeadline, OutboxPage, OutboxPurge, OutboxQuery, OutboxRow,

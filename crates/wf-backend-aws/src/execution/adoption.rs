@@ -2,9 +2,9 @@
 //! by somebody who did not name it. No row asks for a look at them, so only a command that somebody runs looks for them: it
 //! reads every workflow there is.
 
-use wf_core::ports::{Cursor, ListQuery, Page};
+use wf_core::ports::{Attention, Cursor, ListQuery, Page};
 
-use super::attention::{Attention, wanted};
+use super::attention::wanted;
 use crate::definitions::put_new;
 use crate::fault::Fail;
 use crate::keys;

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use wf_core::models::{TenantId, Timestamp, Workflow, WorkflowId};
+use wf_core::ports::{Attention, Epoch, Written};
 
-use super::binding::{self, Bound, Written};
-use super::lease::Epoch;
+use super::binding::{self, Bound};
+use super::lease::number;
 use crate::action::{Action, Expression, absent};
 use crate::fault::Fail;
 use crate::item::{Attributes, Item, Value};
@@ -18,21 +19,6 @@ use crate::place::{self, Place};
 
 /// Rows of one page.
 const PAGE: u32 = 250;
-
-/// A workflow that is to be looked at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attention {
-    /// Its tenant.
-    pub tenant: TenantId,
-    /// Which.
-    pub workflow_id: WorkflowId,
-    /// The revision that its execution must know; none when no commit asks for a look.
-    pub wanted_revision: Option<u64>,
-    /// Since when it is to be looked at.
-    pub not_before: Timestamp,
-    /// How often it was looked at without an end, since the last commit that asked for it.
-    pub looks: u32,
-}
 
 /// The row by which a commit asks for a look: `workflow` is as it is after the commit.
 pub(crate) fn wanted(workflow: &Workflow) -> (Key, Attributes) {
@@ -199,7 +185,7 @@ pub(super) async fn postpone(
             let same = "wanted_revision = :wanted \
                         AND (attribute_not_exists(recon_epoch) OR recon_epoch <= :e)";
             let same =
-                Expression::new(same, [(":wanted", Value::n(wanted)), (":e", epoch.value())]);
+                Expression::new(same, [(":wanted", Value::n(wanted)), (":e", number(epoch))]);
             (keys::attention(tenant, id), Expression::new(text, values), same)
         }
         None => {

@@ -28,11 +28,10 @@
 
 use wf_core::limits::{REGISTRATION_MS, WAKE_MAX_S};
 use wf_core::models::{Phase, Timestamp, Workflow};
-use wf_core::ports::Message;
+use wf_core::ports::{Attention, BoundRows, Epoch, Message, Written};
 use wf_core::reconcile::{Binding, Head, Replacement};
 
-use super::attention::Attention;
-use super::lease::Epoch;
+use super::lease::number;
 use crate::action::{Action, Expression};
 use crate::codec::indexed;
 use crate::commit::messages;
@@ -46,15 +45,6 @@ pub(crate) const MARKED: &str = "000000000000000";
 
 /// How long a binding that nothing happens to is not looked at: an execution wakes up and registers within this.
 const LOOK_MS: i64 = WAKE_MAX_S as i64 * 1_000 + 2 * REGISTRATION_MS;
-
-/// What became of a write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
-    /// It is written.
-    Done,
-    /// The rows have moved on, or a later reconciler has written: nothing was written. Read again.
-    Overtaken,
-}
 
 /// A workflow, its binding and its attention row, as they are together.
 #[derive(Debug, Clone)]
@@ -81,6 +71,32 @@ pub struct Bound {
     pub(super) look: Option<String>,
 }
 
+impl BoundRows for Bound {
+    fn attention(&self) -> &Attention {
+        &self.attention
+    }
+
+    fn head(&self) -> Option<&Head> {
+        self.head.as_ref()
+    }
+
+    fn phase(&self) -> Option<Phase> {
+        self.phase
+    }
+
+    fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    fn binding(&self) -> &Binding {
+        &self.binding
+    }
+
+    fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+}
+
 impl Bound {
     pub(super) fn key(&self) -> Key {
         keys::binding(&self.attention.tenant, &self.attention.workflow_id)
@@ -103,7 +119,7 @@ impl Bound {
     pub(super) fn unchanged(&self, epoch: Epoch, and: &str) -> Expression {
         Expression::new(
             format!("fence = :f AND recon_epoch <= :e{and}"),
-            [(":f", Value::n(self.binding.fence)), (":e", epoch.value())],
+            [(":f", Value::n(self.binding.fence)), (":e", number(epoch))],
         )
     }
 }

@@ -2,7 +2,7 @@
 //! process may stand still for longer; what it writes then is refused by its epoch.
 
 use wf_core::models::Timestamp;
-use wf_core::ports::LeaseToken;
+use wf_core::ports::{Epoch, LeaseToken};
 
 use crate::action::{Expression, absent};
 use crate::fault::Fail;
@@ -11,14 +11,8 @@ use crate::keys;
 use crate::leases;
 use crate::link::{Changed, Link};
 
-/// Which holding of a shard's lease it is: each has a higher one than all before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Epoch(pub(crate) u64);
-
-impl Epoch {
-    pub(crate) fn value(self) -> Value {
-        Value::n(self.0)
-    }
+pub(super) fn number(epoch: Epoch) -> Value {
+    Value::n(epoch.0)
 }
 
 /// The lease of one shard of the reconciler, of which one process at a time works.

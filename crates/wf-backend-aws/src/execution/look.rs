@@ -1,9 +1,9 @@
 //! One consistent read of a workflow with its rows: what the rules are asked about.
 
 use wf_core::models::{Phase, Timestamp, Workflow};
+use wf_core::ports::Attention;
 use wf_core::reconcile::{Binding, Head};
 
-use super::attention::Attention;
 use super::binding::{Bound, new, read};
 use crate::codec::head;
 use crate::fault::{Cause, Fail, Trouble};

@@ -14,13 +14,14 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use wf_core::engine::Engine;
-use wf_core::ports::{ClockPort, LeaseToken, ReadError, StorageBackendPort as _};
+use wf_core::engine::pass::{Looked, in_words};
+use wf_core::ports::{Attention, ClockPort, LeaseToken, ReadError, StorageBackendPort as _};
 use wf_core::reconcile::Observation;
 
-use super::pass::{Hands, in_words};
-use super::report::{Looked, Report};
+use super::SHARDS;
+use super::pass::Hands;
+use super::report::Report;
 use super::states::States;
-use super::{Attention, SHARDS};
 use crate::keys;
 use crate::store::AwsStore;
 use shard::{Shard, WIDTH};

@@ -13,6 +13,7 @@ mod trouble;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use aws_sdk_sfn::Client;
 use aws_sdk_sfn::operation::describe_execution::DescribeExecutionError;
 use aws_sdk_sfn::operation::start_execution::StartExecutionError;
@@ -22,6 +23,8 @@ use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use wf_core::engine::pass::in_words;
+use wf_core::ports::{Answered, Execution, ExecutionPort, Told, UnclearCall};
 use wf_core::reconcile::Run;
 
 use super::definition::COMPLETED;
@@ -29,7 +32,7 @@ use crate::client;
 use crate::config::AwsConfig;
 use crate::fault::Cause;
 
-pub(crate) use name::{Execution, Machine};
+pub(crate) use name::Machine;
 pub(crate) use trouble::Trouble;
 
 /// Executions of one page of a list.
@@ -49,28 +52,6 @@ pub(crate) struct States {
     client: Client,
     machine: Machine,
     looks: DefaultDirectRateLimiter,
-}
-
-/// What became of an answer to a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answered {
-    /// The execution has it and goes on.
-    Taken,
-    /// The token is settled, timed out or unknown.
-    Dead,
-}
-
-/// What an execution is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Told<'a> {
-    /// The state of the workflow, for whoever looks at the execution.
-    pub(crate) state: &'a str,
-    /// The workflow has ended, so the execution ends.
-    pub(crate) ends: bool,
-    /// The revision that is told.
-    pub(crate) revision: u64,
-    /// In how many seconds it wakes up by itself.
-    pub(crate) timeout_s: u32,
 }
 
 /// An execution of the state machine that runs.
@@ -255,6 +236,29 @@ impl States {
         };
         Ok((answer.executions.into_iter().map(listed).collect(), next))
     }
+}
+
+#[async_trait]
+impl ExecutionPort for States {
+    async fn start(&self, execution: &Execution<'_>) -> Result<Run, UnclearCall> {
+        Self::start(self, execution).await.map_err(nothing_known)
+    }
+
+    async fn describe(&self, execution: &Execution<'_>) -> Result<Run, UnclearCall> {
+        Self::describe(self, execution).await.map_err(nothing_known)
+    }
+
+    async fn stop(&self, execution: &Execution<'_>, cause: &str) -> Result<(), UnclearCall> {
+        Self::stop(self, execution, cause).await.map_err(nothing_known)
+    }
+
+    async fn answer(&self, token: &str, told: &Told<'_>) -> Result<Answered, UnclearCall> {
+        Self::answer(self, token, told).await.map_err(nothing_known)
+    }
+}
+
+fn nothing_known(trouble: Trouble) -> UnclearCall {
+    UnclearCall { kind: trouble.kind(), why: in_words(&trouble) }
 }
 
 /// Tells the metrics of a call.

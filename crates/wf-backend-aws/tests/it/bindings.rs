@@ -3,7 +3,7 @@
 use wf_backend_aws::AwsStore;
 use wf_backend_aws::execution::{Bindings, Bound, Epoch, Written};
 use wf_core::models::{Phase, Timestamp, Workflow};
-use wf_core::ports::{Commit, StorageBackendPort as _};
+use wf_core::ports::{BindingPort as _, Commit, StorageBackendPort as _};
 use wf_core::reconcile::{Action, Observation, Replacement, reconcile};
 use wf_testkit::build::{CommitBuilder, at};
 

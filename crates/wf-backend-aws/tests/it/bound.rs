@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use wf_backend_aws::execution::{Attention, Bindings, Bound, Epoch, SHARDS, ShardLease};
 use wf_backend_aws::{AwsConfig, AwsStore};
 use wf_core::models::{Timestamp, Workflow, WorkflowId};
-use wf_core::ports::LeaseToken;
+use wf_core::ports::{BindingPort as _, LeaseToken};
 
 use crate::fixture::{foreign, rows, store};
 use crate::wire::Wire;

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use wf_core::engine::pass::{End, Looked};
 use wf_core::limits::LEASE_MS;
 use wf_core::models::Timestamp;
-use wf_core::ports::{LeaseToken, ReadError};
+use wf_core::ports::{Epoch, LeaseToken, ReadError};
 use wf_core::reconcile::Observation;
 
-use crate::execution::lease::{Epoch, ShardLease};
+use crate::execution::lease::ShardLease;
 use crate::execution::pass::{Hands, fraction};
-use crate::execution::report::{End, Looked};
 
 /// Workflows of a shard that are looked at side by side.
 pub(super) const WIDTH: usize = 8;

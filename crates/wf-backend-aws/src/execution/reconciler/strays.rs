@@ -7,14 +7,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use wf_core::ports::ReadError;
+use wf_core::engine::pass::in_words;
+use wf_core::ports::{Attention, Execution, ReadError};
 use wf_core::reconcile::{Observation, Run};
 
 use super::{Reconciler, Shard};
-use crate::execution::pass::in_words;
+use crate::execution::SHARDS;
 use crate::execution::report::Report;
-use crate::execution::states::{Execution, Listed, Trouble};
-use crate::execution::{Attention, SHARDS};
+use crate::execution::states::{Listed, Trouble};
 use crate::keys;
 
 /// Between two pages: ListExecutions refills at 5 calls a second, for all that run in the account.

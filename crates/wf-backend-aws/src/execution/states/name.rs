@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use wf_core::models::{TenantId, WorkflowId};
+use wf_core::ports::Execution;
 
 /// Characters of the name of an execution (API reference, StartExecution).
 const NAME_CHARS_MAX: usize = 80;
@@ -10,14 +11,6 @@ const NAME_CHARS_MAX: usize = 80;
 const STORE_CHARS: usize = 8;
 /// Characters of the digest that stands for an id which a name cannot have.
 const DIGEST_CHARS: usize = 40;
-
-/// An execution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Execution<'a> {
-    pub(crate) tenant: &'a TenantId,
-    pub(crate) workflow_id: &'a WorkflowId,
-    pub(crate) fence: u64,
-}
 
 /// The state machine, for one store in one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,8 +105,9 @@ impl Machine {
 mod tests {
     use serde_json::json;
     use wf_core::models::{TenantId, WorkflowId};
+    use wf_core::ports::Execution;
 
-    use super::{Execution, Machine};
+    use super::Machine;
 
     const ARN: &str = "arn:aws:states:eu-west-1:123456789012:stateMachine:checkpoint";
     const STORE: &str = "0123456789abcdef0123456789abcdef";

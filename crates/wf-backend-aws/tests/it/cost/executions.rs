@@ -2,7 +2,7 @@
 
 use wf_backend_aws::execution::{Bound, Written};
 use wf_core::models::Workflow;
-use wf_core::ports::{ClockPort as _, LoadQuery, StorageBackendPort as _};
+use wf_core::ports::{BindingPort as _, ClockPort as _, LoadQuery, StorageBackendPort as _};
 
 use super::page::{calls, is_on_the_page};
 use super::{Meter, policy};

@@ -1,8 +1,7 @@
 //! When a workflow is looked at again: later and later the more often it was in vain, spread by chance.
 
-use wf_core::models::Timestamp;
-
-use crate::execution::binding::Bound;
+use crate::models::Timestamp;
+use crate::ports::BoundRows;
 
 /// About when it is looked at again for the first time, in milliseconds: an execution registers within a moment.
 const FIRST_MS: i64 = 1_000;
@@ -12,15 +11,16 @@ const LONGEST_MS: i64 = 2 * 60 * 1_000;
 const UNASKED_MS: i64 = 30 * 1_000;
 
 /// When to look again at a workflow of which nothing more can be done now. `fraction` is by chance, from 0 to 1.
-pub(super) fn look_again(bound: &Bound, now: Timestamp, fraction: f64) -> Timestamp {
-    let waits = match bound.attention.wanted_revision {
-        Some(_) => backoff(bound.attention.looks, fraction),
+pub(super) fn look_again(bound: &impl BoundRows, now: Timestamp, fraction: f64) -> Timestamp {
+    let waits = match bound.attention().wanted_revision {
+        Some(_) => backoff(bound.attention().looks, fraction),
         None => spread(UNASKED_MS, fraction),
     };
     let at = now.plus_ms(waits);
     // A successor is not started before its time: looking earlier is in vain.
-    let starts = bound.binding.started_at.is_none() && !bound.binding.closed;
-    if starts { at.max(bound.binding.not_before) } else { at }
+    let binding = bound.binding();
+    let starts = binding.started_at.is_none() && !binding.closed;
+    if starts { at.max(binding.not_before) } else { at }
 }
 
 fn backoff(looks: u32, fraction: f64) -> i64 {
@@ -34,12 +34,6 @@ fn spread(ms: i64, fraction: f64) -> i64 {
     let part = std::time::Duration::from_millis(u64::from(whole.unsigned_abs()))
         .mul_f64(fraction.clamp(0.0, 1.0));
     half + i64::try_from(part.as_millis()).unwrap_or(half)
-}
-
-/// A random number from 0 to 1. Without randomness from the system: the middle.
-pub(in crate::execution) fn fraction() -> f64 {
-    let number = getrandom::u32().unwrap_or(u32::MAX / 2);
-    f64::from(number) / f64::from(u32::MAX)
 }
 
 #[cfg(test)]
