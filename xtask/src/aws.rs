@@ -22,8 +22,9 @@ const TESTS_OF_CARGO: [&[&str]; 2] =
     [&["-p", "wf-backend-aws", "--all-features"], &["-p", "wf-cli", "--all-features", "aws"]];
 /// Suites of tests/outside that are run on it too: whole jobs by official clients, repeats, kills, people, and a table that
 /// fails. The long ones first, since they run side by side.
-const SUITES: [&str; 8] = [
+const SUITES: [&str; 9] = [
     "orchestrated",
+    "bad_machine",
     "bad_table",
     "main_job",
     "idempotency",
@@ -66,6 +67,22 @@ pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
 fn documented(root: &Path) -> Run {
     let program = binary(root, "wf-cli");
     Run::new(root, "bash", &["tests/tour/run.sh", &program.to_string_lossy()])
+}
+
+/// Runs suites of tests/outside on an emulator of DynamoDB and Step Functions, with these variables. True if they passed.
+pub(crate) fn suites(
+    root: &Path,
+    suites: &[&str],
+    variables: &[(&str, String)],
+) -> Result<bool, Fault> {
+    let emulator = Emulator::start(root, &MINISTACK)?;
+    let program = binary(root, "wf-cli");
+    let program = program.to_string_lossy();
+    let arguments = [&["tests/outside/run.sh", &*program][..], suites].concat();
+    let run = Run::new(root, "bash", &arguments).env(emulator.variable, &emulator.url);
+    let run = variables.iter().fold(run, |run, (name, value)| run.env(name, value));
+    println!("{}", run.shown());
+    run.succeeds()
 }
 
 /// The suites from outside.

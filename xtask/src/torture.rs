@@ -1,9 +1,11 @@
-//! The benches that try to break the product: builds what they need and runs `wf-torture` and `wf-simulate` of crates/wf-proof.
+//! The benches that try to break the product: builds what they need and runs `wf-torture` and `wf-simulate` of crates/wf-proof,
+//! and suites of tests/outside where an emulator of DynamoDB and Step Functions has to be there.
 
 use std::path::Path;
 
 use clap::Args;
 
+use crate::aws;
 use crate::ci;
 use crate::fault::Fault;
 use crate::process::Run;
@@ -12,6 +14,17 @@ use crate::process::Run;
 const SIMULATE: &str = "simulate";
 /// Seeds of a soak that names no count.
 const SOAK_SEEDS: u64 = 1_000_000;
+/// Benches on the emulator: name, suite, and what it breaks. Their short run is one of `cargo xtask aws`.
+const EMULATED: [(&str, &str, &str); 2] = [
+    (
+        "dynamodb",
+        "bad_table",
+        "a table that throttles, conflicts, is silent, loses answers and hears twice",
+    ),
+    ("executions", "bad_machine", "the same of Step Functions, and executions that somebody stops"),
+];
+/// How long the weather is bad in a soak on the emulator, in seconds.
+const SOAK_SECONDS: u64 = 600;
 
 /// What to run.
 #[derive(Debug, Default, Args)]
@@ -22,7 +35,7 @@ pub(crate) struct Options {
     /// Run for long
     #[arg(long)]
     soak: bool,
-    /// In a soak: how many kills, crash images, cases or seeds of the simulation
+    /// In a soak: how many kills, crash images, cases, rounds, seconds on the emulator, or seeds of the simulation
     #[arg(long, value_name = "NUMBER", requires = "soak")]
     count: Option<u64>,
     /// Everything random follows from it; a run prints its own
@@ -63,17 +76,32 @@ impl Options {
         if let Some(seed) = self.seed {
             flag("--seed", Some(seed.to_string()));
         }
-        for bench in self.only.iter().filter(|bench| *bench != SIMULATE) {
+        for bench in self.only.iter().filter(|bench| is_of_wf_torture(bench)) {
             flag("--only", Some(bench.clone()));
         }
         arguments
     }
 
-    /// Whether the simulation is asked for, and whether the other benches are.
+    /// Whether the simulation is asked for, and whether the benches of `wf-torture` are.
     fn asked(&self) -> (bool, bool) {
-        let simulated = self.only.iter().filter(|bench| *bench == SIMULATE).count();
-        let all = self.only.is_empty();
-        ((all || simulated > 0) && !self.list, all || simulated < self.only.len() || self.list)
+        let simulated = self.only.iter().any(|bench| bench == SIMULATE);
+        let (all, others) = (self.only.is_empty(), self.only.iter().any(|b| is_of_wf_torture(b)));
+        ((all || simulated) && !self.list, all || others || self.list)
+    }
+
+    /// The suites that need the emulator: those asked for, and all of them in a soak of everything.
+    fn emulated(&self) -> Vec<&'static str> {
+        let all = self.soak && self.only.is_empty();
+        let asked = |name: &str| all || self.only.iter().any(|bench| bench == name);
+        let suites = EMULATED.iter().filter(|(name, ..)| asked(name) && !self.list);
+        suites.map(|(_, suite, _)| *suite).collect()
+    }
+
+    /// What those are run with.
+    fn weather(&self) -> Vec<(&'static str, String)> {
+        let seconds = if self.soak { Some(self.count.unwrap_or(SOAK_SECONDS)) } else { None };
+        let named = [("SEED", self.seed), ("SECONDS", seconds)];
+        named.into_iter().filter_map(|(name, value)| Some((name, value?.to_string()))).collect()
     }
 
     /// What `wf-simulate` is run with.
@@ -91,6 +119,11 @@ impl Options {
     }
 }
 
+/// Whether a bench, or the case of one (`disk/full`), is one of `wf-torture`.
+fn is_of_wf_torture(bench: &str) -> bool {
+    bench != SIMULATE && EMULATED.iter().all(|(name, ..)| *name != bench)
+}
+
 /// Builds and runs. True if nothing was found, and everything that is broken on purpose was.
 pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
     if !ci::build(root)? {
@@ -104,6 +137,18 @@ pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
         println!(
             "{SIMULATE:<12} engines over a store in memory, from seeds: weather, kills, standstills, clocks"
         );
+    }
+    if options.list {
+        for (name, _, what) in EMULATED {
+            println!("{name:<12} {what}");
+        }
+    }
+    let emulated = options.emulated();
+    if options.audit.is_empty()
+        && !emulated.is_empty()
+        && !aws::suites(root, &emulated, &options.weather())?
+    {
+        return Ok(false);
     }
     if !others {
         return Ok(true);
@@ -179,5 +224,26 @@ mod tests {
         assert_eq!(only(&["simulate", "kill"]).arguments(), ["--seed", "7", "--only", "kill"]);
         let soak = Options { soak: true, ..Options::default() };
         assert_eq!(soak.simulation(), ["--seeds", "1000000"]);
+    }
+
+    #[test]
+    fn what_needs_the_emulator_is_run_when_asked_for_and_in_a_soak() {
+        let only = |soak, names: &[&str]| Options {
+            only: names.iter().map(|name| (*name).to_owned()).collect(),
+            soak,
+            seed: Some(7),
+            ..Options::default()
+        };
+        assert!(only(false, &[]).emulated().is_empty(), "its short run is elsewhere");
+        assert_eq!(only(true, &[]).emulated(), ["bad_table", "bad_machine"]);
+        assert_eq!(only(false, &["executions"]).emulated(), ["bad_machine"]);
+        assert_eq!(only(false, &["dynamodb"]).asked(), (false, false));
+        assert_eq!(
+            only(false, &["dynamodb", "kill"]).arguments(),
+            ["--seed", "7", "--only", "kill"]
+        );
+        let variables = |soak| only(soak, &["dynamodb"]).weather();
+        assert_eq!(variables(false), [("SEED", "7".to_owned())]);
+        assert_eq!(variables(true), [("SEED", "7".to_owned()), ("SECONDS", "600".to_owned())]);
     }
 }
