@@ -25,6 +25,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use wf_core::engine::{Engine, EngineError, EngineParts, Policies, Settings};
+use wf_core::limits::RECENT_WORKFLOWS_MAX;
 use wf_core::ports::{
     DefinitionError, NotificationPort, OpenError, OrchestratorPort, ReadError, StorageBackendPort,
 };
@@ -83,6 +84,15 @@ impl Backend {
         match self {
             Self::Local(_) => {}
             Self::Aws(table) => table.tell_usage(),
+        }
+    }
+
+    /// How many workflows an engine over it remembers. A transaction of a table that is refused is paid for, and takes
+    /// longer than a read.
+    const fn recent_workflows(&self) -> usize {
+        match self {
+            Self::Local(_) => RECENT_WORKFLOWS_MAX,
+            Self::Aws(_) => 0,
         }
     }
 
@@ -252,6 +262,7 @@ async fn engine(
             retention_ms,
             visibility: config.auth.visibility,
             public_url: config.server.public_url.clone(),
+            recent_workflows: backend.recent_workflows(),
         },
     })
     .await

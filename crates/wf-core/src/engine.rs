@@ -23,6 +23,7 @@ pub mod pass;
 pub mod policies;
 pub mod purge;
 mod reading;
+mod recent;
 mod resume;
 pub mod schedule;
 mod sight;
@@ -37,7 +38,7 @@ use serde_json::{Map, Value};
 
 use crate::access::Visibility;
 use crate::errors::ErrorCode;
-use crate::limits::CANDIDATES_SHOWN_MAX;
+use crate::limits::{CANDIDATES_SHOWN_MAX, RECENT_WORKFLOWS_MAX};
 use crate::models::{Digest, Locale};
 use crate::policy::DomainPolicyPort;
 use crate::ports::{
@@ -92,6 +93,10 @@ pub struct Settings {
     pub visibility: Visibility,
     /// Where this server is reached, without a slash at the end: what the links in messages begin with. No links without.
     pub public_url: Option<String>,
+    /// Workflows that the engine remembers as it committed them, at most [`RECENT_WORKFLOWS_MAX`]: the next call on one is
+    /// decided without a read, which the commit's conditions then hold against the store. 0 where a commit that is refused
+    /// costs more than a read.
+    pub recent_workflows: usize,
 }
 
 /// Executes calls over the ports. Shared by all calls of a server.
@@ -101,6 +106,7 @@ pub struct Engine {
     identity: StoreIdentity,
     signing: signing::Signing,
     known: known::Known,
+    recent: recent::Recent,
     spent: asking::Spent,
     watchers: changes::Watchers,
 }
@@ -137,11 +143,13 @@ impl Engine {
     pub async fn open(parts: EngineParts) -> Result<Self, EngineError> {
         let identity = parts.store.identity().await.map_err(EngineError::Store)?;
         store_definitions(parts.store.as_ref(), &parts.policies.current()).await?;
+        let recent = parts.settings.recent_workflows.min(RECENT_WORKFLOWS_MAX);
         Ok(Self {
             parts,
             signing: signing::Signing::new(&identity.secrets),
             identity,
             known: known::Known::default(),
+            recent: recent::Recent::new(recent),
             spent: asking::Spent::default(),
             watchers: changes::Watchers::default(),
         })

@@ -74,6 +74,8 @@ pub const STATE_BYTES_MAX: usize = 350_000;
 pub const STATE_RESERVE_BYTES: usize = 4_096;
 /// Largest stored event, in bytes.
 pub const EVENT_BYTES_MAX: usize = 64_000;
+/// Workflows that an engine remembers as it committed them, to decide the next call on them without a read.
+pub const RECENT_WORKFLOWS_MAX: usize = 128;
 /// How often a command is decided again after a conflict.
 pub const DECIDE_ATTEMPTS_MAX: u32 = 8;
 /// How often the same commit is sent again after an unknown outcome.

@@ -15,6 +15,7 @@ use async_trait::async_trait;
 use wf_backend_local::{LocalConfig, LocalStore};
 use wf_core::access::Visibility;
 use wf_core::engine::{Engine, EngineParts, Policies, Settings};
+use wf_core::limits::RECENT_WORKFLOWS_MAX;
 use wf_core::models::{Locale, Timestamp, Workflow};
 use wf_core::ports::{
     ClockPort, DeliveryError, IdPort, Message, NotificationPort, OrchestratorPort,
@@ -58,6 +59,7 @@ impl Site {
                 retention_ms: RETENTION_MS,
                 visibility: Visibility::default(),
                 public_url: None,
+                recent_workflows: RECENT_WORKFLOWS_MAX,
             },
         };
         let engine = Engine::open(parts).await?;

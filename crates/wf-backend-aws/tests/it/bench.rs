@@ -133,6 +133,7 @@ impl Bench {
                 retention_ms: 30 * 24 * 3_600_000,
                 visibility: Visibility::Tenant,
                 public_url: None,
+                recent_workflows: 0,
             },
         };
         let engine = Arc::new(Engine::open(parts).await.expect("an engine"));

@@ -116,6 +116,7 @@ impl World {
                 retention_ms: 1_000_000,
                 visibility,
                 public_url: None,
+                recent_workflows: wf_core::limits::RECENT_WORKFLOWS_MAX,
             },
         };
         let engine = Arc::new(Engine::open(parts).await.unwrap());

@@ -1,6 +1,7 @@
 //! One attempt at a mutating call: read, judge the ledger, decide, build the result, commit.
 
 mod build;
+mod guess;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -86,7 +87,7 @@ impl Attempting<'_> {
             Ok(Verdict::Commit(decision)) => {
                 self.keyed(&decision)?;
                 let made = self.build(decision, state, policy.as_ref(), &frame, now)?;
-                self.write(made, replaces.map(|row| *row)).await
+                self.write(made, replaces.map(|row| *row), snapshot.locks).await
             }
         }
     }

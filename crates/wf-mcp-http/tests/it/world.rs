@@ -183,6 +183,7 @@ pub(crate) fn parts(store: Arc<dyn StorageBackendPort>) -> EngineParts {
             retention_ms: 30 * 24 * 60 * 60 * 1_000,
             visibility: Visibility::default(),
             public_url: Some("https://wf.example.com".to_owned()),
+            recent_workflows: wf_core::limits::RECENT_WORKFLOWS_MAX,
         },
     }
 }

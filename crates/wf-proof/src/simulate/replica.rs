@@ -34,6 +34,9 @@ const DUE_MAX: u32 = 16;
 /// How long a ledger row outlives its workflow: longer than any simulation.
 const RETENTION_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
 
+/// Workflows that a replica remembers: fewer than there are, so that some are forgotten.
+const REMEMBERED: usize = 3;
+
 /// The wall clock of one machine: the time of the simulation, and how far it is off.
 #[derive(Debug, Clone)]
 pub(super) struct Clock {
@@ -138,6 +141,7 @@ impl Replica {
                 retention_ms: RETENTION_MS,
                 visibility: Visibility::Tenant,
                 public_url: Some("https://wf.example.com".to_owned()),
+                recent_workflows: REMEMBERED,
             },
         })
         .await

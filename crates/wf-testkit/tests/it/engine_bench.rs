@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use wf_core::access::Visibility;
 use wf_core::engine::{CallMeta, Engine, EngineParts, Policies, Reply, Settings};
 use wf_core::idempotency::IdempotencyKey;
+use wf_core::limits::RECENT_WORKFLOWS_MAX;
 use wf_core::models::{Locale, Principal, Scopes, Workflow, WorkflowId};
 use wf_core::policy::{Definition, DomainPolicyPort, PolicyCompilerPort};
 use wf_core::ports::{LedgerKey, LedgerRow, LoadQuery, OrchestratorPort, StorageBackendPort};
@@ -171,6 +172,7 @@ impl Bench {
                 retention_ms: RETENTION_MS,
                 visibility,
                 public_url: Some("https://wf.example.com".to_owned()),
+                recent_workflows: RECENT_WORKFLOWS_MAX,
             },
         };
         let engine = Engine::open(parts).await.unwrap();

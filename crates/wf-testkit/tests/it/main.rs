@@ -19,6 +19,7 @@ mod engine_erase;
 mod engine_faults;
 mod engine_find;
 mod engine_flow;
+mod engine_guess;
 mod engine_keyless;
 mod engine_ledger;
 mod engine_orchestrate;

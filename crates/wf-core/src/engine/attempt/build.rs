@@ -4,6 +4,7 @@ use serde_json::Value;
 use wf_idempotency::LedgerEntry;
 
 use crate::errors::ErrorCode;
+use crate::locks::LockRow;
 use crate::models::{Cause, Timestamp, Workflow};
 use crate::policy::DomainPolicyPort;
 use crate::ports::{Commit, LedgerRow};
@@ -107,10 +108,12 @@ impl Attempting<'_> {
         (self.cause.blinded(&self.salt), Some(&self.salt))
     }
 
+    /// Commits it; `locks` are those that it was decided on.
     pub(super) async fn write(
         &self,
         made: Made,
         replaces: Option<LedgerRow>,
+        locks: Vec<LockRow>,
     ) -> Result<Attempt, Refused> {
         let Made { mut commit, reply } = made;
         commit.replaces = replaces;
@@ -121,6 +124,7 @@ impl Attempting<'_> {
                 }
                 self.engine.watchers.tell(&commit.next.tenant, &commit.next.id);
                 self.engine.parts.orchestrator.committed(&commit.next).await;
+                self.engine.recent.keep(commit, locks);
                 Ok(answered(reply))
             }
             Committed::Again => Ok(Attempt::Again),
