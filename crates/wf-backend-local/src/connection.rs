@@ -52,6 +52,11 @@ fn open(config: &LocalConfig, access: OpenFlags) -> Result<Connection, Cause> {
     Ok(conn)
 }
 
+/// Gives back the memory of pages that were read and not changed.
+pub(crate) fn forget_pages(conn: &Connection) -> Result<(), Cause> {
+    Ok(conn.execute_batch("PRAGMA shrink_memory")?)
+}
+
 /// Opens a connection to look at the file, or to copy it. Creates nothing.
 pub(crate) fn looking(config: &LocalConfig) -> Result<Connection, Cause> {
     open(config, OpenFlags::SQLITE_OPEN_READ_WRITE)

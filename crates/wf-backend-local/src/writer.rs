@@ -188,6 +188,10 @@ impl<'a> Writer<'a> {
         };
         let answers = self.transact(&mut live, jobs);
         if answers.is_ok() {
+            // A server that nobody calls does not keep what a sweep has read. Without success the pages only stay.
+            if jobs.iter().any(Job::roams) {
+                let _ = connection::forget_pages(&live);
+            }
             self.live = Some(live);
         } else if failpoint::is_asked(failpoint::CONNECTION_KEPT) {
             if let Ok(mut tx) = immediate(&mut live) {

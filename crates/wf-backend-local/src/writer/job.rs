@@ -124,6 +124,14 @@ impl Job {
         }
     }
 
+    /// Whether it reads far more of the file than commits will need of it soon.
+    pub(crate) fn roams(&self) -> bool {
+        match self {
+            Self::Task(task, _) => matches!(**task, Task::Sweep { .. }),
+            Self::Commit(..) | Self::Close(_) => false,
+        }
+    }
+
     /// Answers; nobody may be waiting any more.
     pub(crate) fn answer(self, answer: Answer) {
         match (self, answer) {
