@@ -50,6 +50,11 @@ impl Client {
         Self { address, token: token.map(str::to_owned), open: None }
     }
 
+    /// From now on with this token, or without one.
+    pub fn bears(&mut self, token: Option<String>) {
+        self.token = token;
+    }
+
     /// One attempt.
     pub async fn call(&mut self, tool: &str, arguments: &Map<String, Value>) -> Outcome {
         self.send(request_body(tool, arguments)).await
