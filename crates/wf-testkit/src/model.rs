@@ -234,7 +234,8 @@ impl StorageBackendPort for ModelStore {
     }
 }
 
-/// No row has an empty place. Any other text is a place here, although perhaps of no row.
+/// No row has an empty place, nor one with a control character. Any other text is a place here, although perhaps of no row.
 fn of_a_page(after: Option<&Cursor>) -> Result<(), ReadError> {
-    if after.is_some_and(|after| after.0.is_empty()) { Err(ReadError::BadCursor) } else { Ok(()) }
+    let is_none = |text: &str| text.is_empty() || text.contains(char::is_control);
+    if after.is_some_and(|after| is_none(&after.0)) { Err(ReadError::BadCursor) } else { Ok(()) }
 }

@@ -74,7 +74,9 @@ async fn the_list_tells_what_is_stopped_first_and_finds_by_words() {
     assert!(browser.get("/console?q=nothing").await.text.contains("Nothing here is called so"));
     assert!(browser.get("/console?show=completed").await.text.contains("There is nothing here"));
     // No place of a list: the fault of who asks, not of the store.
-    for list in ["/console?after=nonsense", "/console/assets?after=", "/console/messages?after="] {
+    for list in
+        ["/console?after=nonsense", "/console/assets?after=x%01", "/console/messages?after=x%01"]
+    {
         let page = browser.get(list).await;
         assert_eq!(page.status, 422, "{list}");
         assert!(page.text.contains("begin at the first page"), "{list}: {}", page.text);
