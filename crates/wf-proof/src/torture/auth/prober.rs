@@ -18,8 +18,8 @@ use crate::harness::client::{Client, Lost, request_body};
 
 /// The body of every 401, whatever is wrong.
 const REFUSED: &[u8] = br#"{"error":"unauthorized"}"#;
-/// Findings that are kept.
-const FOUND_MAX: usize = 20;
+/// Findings that are kept of each kind.
+const FOUND_MAX: usize = 2;
 
 /// What all probers share with the bench.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) struct Book {
 
 #[derive(Debug, Default)]
 struct Seen {
-    found: Vec<String>,
+    found: BTreeMap<Kind, Vec<String>>,
     /// By kind and status; 0 where there was no answer.
     answers: BTreeMap<(Kind, u16), u64>,
     /// How long good callers waited since it was asked last.
@@ -60,7 +60,9 @@ impl Book {
 
     /// What must not be.
     pub(super) fn found(&self) -> Vec<String> {
-        self.seen().found.clone()
+        let seen = self.seen();
+        let all = seen.found.iter().flat_map(|(kind, found)| found.iter().map(move |f| (kind, f)));
+        all.map(|(kind, found)| format!("{kind:?}: {found}")).collect()
     }
 
     /// How often a kind was answered with a status.
@@ -123,10 +125,11 @@ impl Prober {
         if expect == (Expect::Accept, Standing::Known) {
             seen.waits.push(took);
         }
-        if let Some(wrong) = wrong
-            && seen.found.len() < FOUND_MAX
-        {
-            seen.found.push(format!("{kind:?}: {wrong}"));
+        if let Some(wrong) = wrong {
+            let found = seen.found.entry(kind).or_default();
+            if found.len() < FOUND_MAX {
+                found.push(wrong);
+            }
         }
         (status == 200).then_some(client)
     }
@@ -139,7 +142,7 @@ impl Prober {
 
     fn start(&self, number: u64) -> serde_json::Map<String, serde_json::Value> {
         let start = json!({
-            "procedure_id": "pump-inspection", "assets": { "pump": format!("STOLEN-{number}") },
+            "procedure_id": "pump-inspection", "assets": { "pump": format!("PUMP-{}", 5_000_000 + number) },
             "inputs": { "work_order": format!("WO {number}") },
             "idempotency_key": format!("stolen-{}-{number}", self.number),
         });
