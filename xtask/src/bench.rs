@@ -1,5 +1,6 @@
-//! The figures of the product: builds release binaries and the Python peer's environment, and runs `wf-bench` of
-//! crates/wf-proof. Timings are no tests: only the smoke run, which judges no time, is part of CI.
+//! The figures of the product: builds release binaries, installs the peers (the Python one; DBOS and Restate for a whole
+//! run), and runs `wf-bench` of crates/wf-proof. Timings are no tests: only the smoke run, which judges no time, is part of
+//! CI, and that without the engines: they are half a gigabyte to install, and a minute to run.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +10,12 @@ use crate::ci;
 use crate::fault::Fault;
 use crate::process::{Run, available};
 
-/// The pins of the peer's environment, and where it is installed.
+/// The pins of the Python peer's environment.
 const PINS: &str = "tests/bench/requirements.txt";
+/// Those of DBOS.
+const DBOS: &str = "tests/bench/dbos_requirements.txt";
+/// Those of Restate.
+const RESTATE: &str = "tests/bench/package-lock.json";
 
 /// How much to measure.
 #[derive(Debug, Default, Args)]
@@ -18,6 +23,12 @@ pub(crate) struct Options {
     /// Small databases and short rounds, written to target/bench/quick: to see how a change does
     #[arg(long)]
     quick: bool,
+    /// Restate and DBOS also in a quick run; a whole one has them
+    #[arg(long)]
+    engines: bool,
+    /// Only install what is measured beside the product
+    #[arg(long, conflicts_with = "quick")]
+    install: bool,
     /// How often everything is measured
     #[arg(long, value_name = "NUMBER")]
     rounds: Option<usize>,
@@ -58,6 +69,11 @@ impl Options {
 
 /// Builds and measures. True if everything could be measured, whatever the figures are.
 pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
+    let with_engines = options.engines || !options.quick;
+    let peers = peers(root, with_engines)?;
+    if options.install {
+        return Ok(peers.len() == 6);
+    }
     // Apart, so that the product is built as a user builds it and not with what the other one asks of shared crates.
     for package in ["wf-cli", "wf-proof"] {
         if !Run::cargo(root, &["build", "--release", "-p", package, "--bins"]).succeeds()? {
@@ -65,7 +81,7 @@ pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
         }
     }
     let bench = folder(root)?;
-    measure(root, "release", options.arguments(&bench))
+    measure(root, "release", [options.arguments(&bench), peers].concat())
 }
 
 /// A run of the smallest sizes with the binaries of the tests: shows that the figures, and what a backlog costs, can be
@@ -98,6 +114,7 @@ pub(crate) fn smoke(root: &Path) -> Result<bool, Fault> {
     if smoke.exists() {
         std::fs::remove_dir_all(&smoke).map_err(|source| Fault::file(&smoke, source))?;
     }
+    arguments.extend(peers(root, false)?);
     Ok(measure(root, "debug", arguments)?
         && backlog(root, &smoke, ["outbox", "--messages", "200"])?
         && backlog(root, &smoke, ["deadlines", "--deadlines", "1000"])?)
@@ -127,10 +144,6 @@ fn measure(root: &Path, profile: &str, mut arguments: Vec<String>) -> Result<boo
         arguments.extend([name.to_owned(), path.to_string_lossy().into()]);
     };
     flag("--server", &ci::binary_of(root, profile, "wf-cli"));
-    match python(root)? {
-        Some(python) => flag("--python", &python),
-        None => println!("python3 is not installed: without the Python peer"),
-    }
     if let Some(out) = arguments.iter().skip_while(|word| *word != "--out").nth(1) {
         std::fs::create_dir_all(root.join(out))
             .map_err(|source| Fault::file(root.join(out), source))?;
@@ -142,29 +155,89 @@ fn measure(root: &Path, profile: &str, mut arguments: Vec<String>) -> Result<boo
     run.succeeds()
 }
 
-/// The Python of the peer's environment; installed when it is not there with these pins. None without a Python.
-fn python(root: &Path) -> Result<Option<PathBuf>, Fault> {
+/// Installs what is measured beside the product; how `wf-bench` is told of it. What cannot be there is said, and left out.
+fn peers(root: &Path, engines: bool) -> Result<Vec<String>, Fault> {
+    let mut arguments = Vec::new();
+    let mut found = |flag: &str, name: &str, path: Option<PathBuf>, needs: &str| match path {
+        Some(path) => arguments.extend([flag.to_owned(), path.to_string_lossy().into_owned()]),
+        None => println!("{needs} is not installed: without {name}"),
+    };
+    found("--python", "the Python peer", python(root, PINS, "venv")?, "python3");
+    if engines {
+        found("--dbos", "DBOS", python(root, DBOS, "dbos")?, "python3");
+        found("--restate", "Restate", restate(root)?, "npm");
+    }
+    Ok(arguments)
+}
+
+/// The Python of an environment with these pins; installed when it is not there. None without a Python.
+fn python(root: &Path, pins: &str, name: &str) -> Result<Option<PathBuf>, Fault> {
     if !available(root, "python3", &["--version"]) {
         return Ok(None);
     }
-    let environment = folder(root)?.join("venv");
+    let environment = folder(root)?.join(name);
     let python = environment.join("bin/python");
-    let stamp = environment.join("installed.txt");
-    let pins = root.join(PINS);
-    let wanted = std::fs::read(&pins).map_err(|source| Fault::file(&pins, source))?;
-    if std::fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
+    let installed = Stamp::of(root, pins, &environment)?;
+    if installed.is_there() {
         return Ok(Some(python));
     }
     let shown = environment.to_string_lossy();
     let pip =
-        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r", PINS];
+        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r", pins];
     let made = Run::new(root, "python3", &["-m", "venv", "--clear", &shown]).succeeds()?
         && Run::new(root, &python.to_string_lossy(), &pip).succeeds()?;
     if !made {
-        return Err(Fault::parse(PINS, &"the environment of the Python peer cannot be installed"));
+        return Err(Fault::parse(pins, &"this environment of Python cannot be installed"));
     }
-    std::fs::write(&stamp, wanted).map_err(|source| Fault::file(&stamp, source))?;
+    installed.leave()?;
     Ok(Some(python))
+}
+
+/// The folder with the packages of Restate; installed when they are not there. None without npm.
+fn restate(root: &Path) -> Result<Option<PathBuf>, Fault> {
+    if !available(root, "npm", &["--version"]) {
+        return Ok(None);
+    }
+    let packages = folder(root)?.join("restate");
+    let installed = Stamp::of(root, RESTATE, &packages)?;
+    if installed.is_there() {
+        return Ok(Some(packages));
+    }
+    std::fs::create_dir_all(&packages).map_err(|source| Fault::file(&packages, source))?;
+    for file in ["tests/bench/package.json", RESTATE] {
+        let (from, name) = (root.join(file), Path::new(file).file_name().unwrap_or_default());
+        std::fs::copy(&from, packages.join(name)).map_err(|source| Fault::file(&from, source))?;
+    }
+    let npm = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"];
+    if !Run::new(&packages, "npm", &npm).succeeds()? {
+        return Err(Fault::parse(RESTATE, &"these packages cannot be installed"));
+    }
+    installed.leave()?;
+    Ok(Some(packages))
+}
+
+/// What says that a folder was installed with certain pins.
+#[derive(Debug)]
+struct Stamp {
+    place: PathBuf,
+    wanted: Vec<u8>,
+}
+
+impl Stamp {
+    fn of(root: &Path, pins: &str, folder: &Path) -> Result<Self, Fault> {
+        let pins = root.join(pins);
+        let wanted = std::fs::read(&pins).map_err(|source| Fault::file(&pins, source))?;
+        Ok(Self { place: folder.join("installed.txt"), wanted })
+    }
+
+    fn is_there(&self) -> bool {
+        std::fs::read(&self.place).is_ok_and(|installed| installed == self.wanted)
+    }
+
+    /// Only after all of it is installed.
+    fn leave(self) -> Result<(), Fault> {
+        std::fs::write(&self.place, self.wanted).map_err(|source| Fault::file(&self.place, source))
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! Measuring: [`load`] is the closed loop of callers that every server is measured with, [`work`] the calls that it makes,
 //! [`wire`] one connection, [`process`] what the system says about a server's process, [`samples`] times and what is said
 //! of them. The floors: [`raw`] (the same rows in SQLite) and [`echo`] (bare HTTP); [`child`] starts the echo and the
-//! Python peer, [`contenders`] measures each of them and the product the same way. Size: [`fill`] makes large databases,
+//! Python peer, [`peers`] other engines, [`contenders`] measures each of them and the product the same way. Size: [`fill`]
+//! makes large databases,
 //! [`growth`] and [`start`] measure on them. Backlogs: messages of an [`outbox`], [`mod@deadlines`]. Abuse: [`slow`] peers
 //! beside honest callers, and what time tells of [`foreign`] ids. Identity: what [`auth`] costs, with [`tokens`] made here. Operators: what [`seeing`] costs. Saying it: [`figures`] runs the rounds, [`verdicts`] compares with the targets,
 //! [`machine`] describes where, [`plot`] and [`report`] write.
@@ -21,6 +22,7 @@ pub mod growth;
 pub mod load;
 pub mod machine;
 pub mod outbox;
+pub mod peers;
 pub mod plot;
 pub mod process;
 pub mod raw;

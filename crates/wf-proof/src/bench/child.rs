@@ -1,9 +1,9 @@
-//! A process other than the product that serves the same load: the echo and the peer. It prints its address as
+//! A process other than the product that serves the same load: the echo and the peers. It prints its address as
 //! `http://ADDRESS/mcp` once it serves.
 
 use std::fs::File;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
@@ -15,6 +15,7 @@ use crate::harness::server::{PATIENCE, until_it_serves};
 pub struct Other {
     child: Child,
     address: SocketAddr,
+    log: PathBuf,
 }
 
 impl Other {
@@ -22,9 +23,26 @@ impl Other {
     ///
     /// # Errors
     /// When it cannot be started, ends by itself or stays silent.
-    pub fn start(name: &str, mut command: Command, folder: &Path) -> Result<Self, Fault> {
-        let path = folder.join(format!("{name}.log"));
-        let output = File::create(&path).map_err(Fault::io(format!("the log of {name}")))?;
+    pub fn start(name: &str, command: Command, folder: &Path) -> Result<Self, Fault> {
+        // From here on it is ended when this ends early.
+        let mut other = Self::begin(name, command, folder)?;
+        match until_it_serves(&mut other.child, &other.log, Instant::now() + PATIENCE)? {
+            Ok(address) => other.address = address,
+            Err(_) => {
+                let what = format!("{name} does not serve");
+                return Err(Fault::Server { what, log: other.log() });
+            }
+        }
+        Ok(other)
+    }
+
+    /// Starts one that does not say where it serves: [`Other::address`] is of no use then.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn begin(name: &str, mut command: Command, folder: &Path) -> Result<Self, Fault> {
+        let log = folder.join(format!("{name}.log"));
+        let output = File::create(&log).map_err(Fault::io(format!("the log of {name}")))?;
         let errors = output.try_clone().map_err(Fault::io(format!("the log of {name}")))?;
         let child = command
             .stdin(Stdio::null())
@@ -32,16 +50,13 @@ impl Other {
             .stderr(Stdio::from(errors))
             .spawn()
             .map_err(Fault::io(format!("starting {name}")))?;
-        // From here on it is ended when this ends early.
-        let mut other = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
-        match until_it_serves(&mut other.child, &path, Instant::now() + PATIENCE)? {
-            Ok(address) => other.address = address,
-            Err(_) => {
-                let log = std::fs::read_to_string(&path).unwrap_or_default();
-                return Err(Fault::Server { what: format!("{name} does not serve"), log });
-            }
-        }
-        Ok(other)
+        Ok(Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)), log })
+    }
+
+    /// What it wrote so far.
+    #[must_use]
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
     /// Where it serves.

@@ -1,4 +1,4 @@
-//! Each thing that is measured, on a new folder every time: the floors, the Python peer, the product.
+//! Each thing that is measured, on a new folder every time: the floors, the peers, the product.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use super::child::Other;
 use super::load::{self, Measured, Plan, Wanted};
+use super::peers::{Installed, Peer, Settings};
 use super::raw::{self, Raw, Rows};
 use super::wire::Connection;
 use super::work::procedures_below;
@@ -23,6 +24,7 @@ const PEER: &str = include_str!("../../../../tests/bench/peer.py");
 pub struct Contenders {
     server: PathBuf,
     python: Option<PathBuf>,
+    engines: Installed,
     below: Option<PathBuf>,
     time: Duration,
     rows: Rows,
@@ -42,6 +44,7 @@ impl Contenders {
     pub async fn new(
         server: &Path,
         python: Option<&Path>,
+        engines: Installed,
         below: Option<&Path>,
         time: Duration,
     ) -> Result<Self, Fault> {
@@ -49,12 +52,13 @@ impl Contenders {
         let running = serve(server, folder.path(), None)?;
         let mut caller = Connection::open(running.address()).await?;
         let rows = Rows::record(&mut caller, &folder.path().join("checkpoint.db")).await?;
-        let list = caller.call(LIST.into()).await?;
+        let list = caller.call(Bytes::from_static(LIST.as_bytes())).await?;
         drop(caller);
         running.stop()?;
         Ok(Self {
             server: server.to_owned(),
             python: python.map(Path::to_owned),
+            engines,
             below: below.map(Path::to_owned),
             time,
             rows,
@@ -67,7 +71,7 @@ impl Contenders {
     }
 
     fn plan(&self, address: std::net::SocketAddr, pid: u32, callers: usize) -> Plan {
-        Plan { address, pid, callers, time: self.time, replays: false }
+        Plan::on(address, pid, callers, self.time)
     }
 
     /// Raw SQLite with the same rows.
@@ -128,6 +132,51 @@ impl Contenders {
         command.arg(&program).arg(folder.path()).env("PYTHONDONTWRITEBYTECODE", "1");
         let peer = Other::start("peer", command, folder.path())?;
         load::steps(&self.plan(peer.address(), peer.id(), callers)).await.map(Some)
+    }
+
+    /// Restate, if it is there.
+    ///
+    /// # Errors
+    /// When it does not serve.
+    pub async fn restate(&self, callers: usize) -> Result<Option<Measured>, Fault> {
+        let Some(packages) = &self.engines.restate else {
+            return Ok(None);
+        };
+        let folder = self.folder()?;
+        let peer = Peer::restate(packages, folder.path()).await?;
+        load::steps(&peer.plan(callers, self.time)).await.map(Some)
+    }
+
+    /// DBOS, if it is there.
+    ///
+    /// # Errors
+    /// When it does not serve.
+    pub async fn dbos(&self, callers: usize) -> Result<Option<Measured>, Fault> {
+        let Some(python) = &self.engines.dbos else {
+            return Ok(None);
+        };
+        let folder = self.folder()?;
+        let peer = Peer::dbos(python, folder.path())?;
+        load::steps(&peer.plan(callers, self.time)).await.map(Some)
+    }
+
+    /// What the engines that are there run with; each is started once for that.
+    ///
+    /// # Errors
+    /// When one does not serve.
+    pub async fn settings(&self) -> Result<Vec<Settings>, Fault> {
+        let mut all = Vec::new();
+        if let Some(packages) = &self.engines.restate {
+            let folder = self.folder()?;
+            let peer = Peer::restate(packages, folder.path()).await?;
+            all.push(Settings { name: "Restate", settings: peer.settings().to_owned() });
+        }
+        if let Some(python) = &self.engines.dbos {
+            let folder = self.folder()?;
+            let peer = Peer::dbos(python, folder.path())?;
+            all.push(Settings { name: "DBOS", settings: peer.settings().to_owned() });
+        }
+        Ok(all)
     }
 
     /// The product, on a new database.

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,6 +15,7 @@ use super::fill::{self, fill};
 use super::growth::{Growing, Growth, Sizes};
 use super::load::Measured;
 use super::machine::Machine;
+use super::peers::{Installed, Settings};
 use super::raw::Raw;
 use super::run::say;
 use super::start::{Start, start};
@@ -26,8 +28,10 @@ use crate::fault::Fault;
 pub struct Asked {
     /// The built server.
     pub server: PathBuf,
-    /// The peer's Python, if there is one.
+    /// The Python peer's Python, if there is one.
     pub python: Option<PathBuf>,
+    /// Engines of durable work, those that are there.
+    pub engines: Installed,
     /// Where databases are made; the filled ones stay there.
     pub folder: PathBuf,
     /// How often everything is measured.
@@ -57,6 +61,14 @@ pub struct Round {
     pub peer_one: Option<Measured>,
     /// The Python peer under many.
     pub peer_many: Option<Measured>,
+    /// Restate under one caller.
+    pub restate_one: Option<Measured>,
+    /// Restate under many.
+    pub restate_many: Option<Measured>,
+    /// DBOS under one caller.
+    pub dbos_one: Option<Measured>,
+    /// DBOS under many.
+    pub dbos_many: Option<Measured>,
     /// The product under one caller, with replays.
     pub product_one: Measured,
     /// The product under many.
@@ -89,6 +101,8 @@ pub struct Figures {
     pub at: u64,
     /// The machine.
     pub machine: Machine,
+    /// What the engines ran with.
+    pub settings: Vec<Settings>,
     /// How long each thing was measured in a round, in seconds.
     pub seconds: f64,
     /// Callers of the wide load.
@@ -120,9 +134,11 @@ pub async fn measure(asked: &Asked) -> Result<Figures, Fault> {
     };
     let machine = Machine::look(&asked.folder)?;
     let below = Some(asked.folder.as_path());
-    let contenders =
-        Contenders::new(&asked.server, asked.python.as_deref(), below, asked.time).await?;
-    let (tools, version) = tools(&asked.server, &asked.folder).await?;
+    let (python, engines) = (asked.python.as_deref(), asked.engines.clone());
+    let contenders = Contenders::new(&asked.server, python, engines, below, asked.time).await?;
+    let settings = contenders.settings().await?;
+    let version = version(&asked.server)?;
+    let tools = tools(&asked.server, &asked.folder).await?;
     let growing = Growing::begin(&asked.server, &sizes, below, asked.time).await?;
     let mut measured = Vec::with_capacity(asked.rounds);
     for n in 0..asked.rounds {
@@ -153,6 +169,7 @@ pub async fn measure(asked: &Asked) -> Result<Figures, Fault> {
         version,
         at,
         machine,
+        settings,
         seconds: asked.time.as_secs_f64(),
         callers: asked.callers,
         workflows: asked.workflows,
@@ -173,6 +190,10 @@ struct Part {
     echo_many: Measured,
     peer_one: Option<Measured>,
     peer_many: Option<Measured>,
+    restate_one: Option<Measured>,
+    restate_many: Option<Measured>,
+    dbos_one: Option<Measured>,
+    dbos_many: Option<Measured>,
     product_one: Measured,
     product_many: Measured,
     list_one: Measured,
@@ -185,10 +206,14 @@ impl Part {
         if turned {
             return Ok(Self {
                 peer_many: what.peer(callers).await?,
+                dbos_many: what.dbos(callers).await?,
+                restate_many: what.restate(callers).await?,
                 echo_many: what.echo(callers).await?,
                 product_many: what.product(callers, false).await?,
                 raw_many: what.raw(true).await?,
                 peer_one: what.peer(1).await?,
+                dbos_one: what.dbos(1).await?,
+                restate_one: what.restate(1).await?,
                 echo_one: what.echo(1).await?,
                 product_one: what.product(1, true).await?,
                 list_echo_one: what.echo_list(1).await?,
@@ -202,10 +227,14 @@ impl Part {
             echo_one: what.echo(1).await?,
             list_one: what.product_list(1).await?,
             list_echo_one: what.echo_list(1).await?,
+            restate_one: what.restate(1).await?,
+            dbos_one: what.dbos(1).await?,
             peer_one: what.peer(1).await?,
             raw_many: what.raw(true).await?,
             product_many: what.product(callers, false).await?,
             echo_many: what.echo(callers).await?,
+            restate_many: what.restate(callers).await?,
+            dbos_many: what.dbos(callers).await?,
             peer_many: what.peer(callers).await?,
         })
     }
@@ -218,6 +247,10 @@ impl Part {
             echo_many: self.echo_many,
             peer_one: self.peer_one,
             peer_many: self.peer_many,
+            restate_one: self.restate_one,
+            restate_many: self.restate_many,
+            dbos_one: self.dbos_one,
+            dbos_many: self.dbos_many,
             product_one: self.product_one,
             product_many: self.product_many,
             list_one: self.list_one,
@@ -242,17 +275,32 @@ async fn filled(asked: &Asked, workflows: u64) -> Result<PathBuf, Fault> {
     Ok(path)
 }
 
-/// The list of tools as a client gets it, and the server's version.
-async fn tools(server: &Path, below: &Path) -> Result<(ToolList, String), Fault> {
+/// The server's name and version. Asked for, and not looked up in a log, whose first line is any.
+fn version(server: &Path) -> Result<String, Fault> {
+    let asked = std::process::Command::new(server).arg("--version").output();
+    let output = asked.map_err(Fault::io("asking the server for its version"))?;
+    version_in(&output.stdout)
+        .ok_or_else(|| Fault::Run("the server does not tell its version".to_owned()))
+}
+
+/// A program's name with a version of three numbers at least, and nothing else.
+fn version_in(said: &[u8]) -> Option<String> {
+    let said = std::str::from_utf8(said).ok()?.trim();
+    let (name, version) = said.split_once(' ')?;
+    let numbers = version.split(['.', '-', '+']).take(3);
+    let right = numbers.filter(|number| number.parse::<u32>().is_ok()).count() == 3;
+    (right && !name.is_empty() && !version.contains(char::is_whitespace)).then(|| said.to_owned())
+}
+
+/// The list of tools as a client gets it.
+async fn tools(server: &Path, below: &Path) -> Result<ToolList, Fault> {
     let folder = temporary(Some(below))?;
     let running = serve(server, folder.path(), None)?;
-    let version = running.log().lines().next().unwrap_or_default().to_owned();
     let mut connection = Connection::open(running.address()).await?;
-    let answer = connection.call(LIST.into()).await?;
+    let answer = connection.call(Bytes::from_static(LIST.as_bytes())).await?;
     running.stop()?;
-    let list = tool_list(&answer)
-        .ok_or_else(|| Fault::Run("tools/list was not answered with a list".to_owned()))?;
-    Ok((list, version))
+    tool_list(&answer)
+        .ok_or_else(|| Fault::Run("tools/list was not answered with a list".to_owned()))
 }
 
 fn tool_list(answer: &[u8]) -> Option<ToolList> {
@@ -268,7 +316,17 @@ fn tool_list(answer: &[u8]) -> Option<ToolList> {
 
 #[cfg(test)]
 mod tests {
-    use super::tool_list;
+    use super::{tool_list, version_in};
+
+    #[test]
+    fn a_line_of_the_log_is_no_version() {
+        assert_eq!(version_in(b"wf-cli 0.1.0\n").as_deref(), Some("wf-cli 0.1.0"));
+        assert_eq!(version_in(b"wf-cli 1.2.3-rc.1\n").as_deref(), Some("wf-cli 1.2.3-rc.1"));
+        let log = "2026-11-30T14:05:36.741050Z  INFO wf_cli::cmd::serve: there is no console";
+        for other in [log, "", "wf-cli", "wf-cli is here", "wf-cli 0.1.0\nCheckpoint 0.1.0"] {
+            assert_eq!(version_in(other.as_bytes()), None, "{other}");
+        }
+    }
 
     #[test]
     fn a_list_of_tools_is_measured_with_and_without_the_schemas_of_results() {

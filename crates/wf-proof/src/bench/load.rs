@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 use super::process::{processor_time, resident};
 use super::samples::{Quantiles, Samples};
 use super::tokens::Shown;
-use super::wire::Connection;
-use super::work::{Names, OPEN_MAX, Round, expect, is_duplicate, is_list};
+use super::wire::{Call, Connection};
+use super::work::{Form, Names, OPEN_MAX, Round, expect, is_duplicate, is_list};
 use crate::fault::Fault;
 use crate::harness::server::Server;
 
@@ -28,6 +28,10 @@ pub struct Plan {
     pub address: SocketAddr,
     /// Its process.
     pub pid: u32,
+    /// Another process that is part of it.
+    pub beside: Option<u32>,
+    /// How it wants its calls.
+    pub form: Form,
     /// How many callers.
     pub callers: usize,
     /// How long steps are measured, in all phases together.
@@ -40,7 +44,26 @@ impl Plan {
     /// Steps alone, on a server of ours.
     #[must_use]
     pub fn of(server: &Server, callers: usize, time: Duration) -> Self {
-        Self { address: server.address(), pid: server.id(), callers, time, replays: false }
+        Self::on(server.address(), server.id(), callers, time)
+    }
+
+    /// Steps alone, on a server of one process that speaks MCP.
+    #[must_use]
+    pub const fn on(address: SocketAddr, pid: u32, callers: usize, time: Duration) -> Self {
+        Self { address, pid, beside: None, form: Form::Mcp, callers, time, replays: false }
+    }
+
+    /// Processor time of all its processes.
+    fn processor_time(&self) -> Result<Duration, Fault> {
+        let beside = self.beside.map_or(Ok(Duration::ZERO), processor_time)?;
+        Ok(processor_time(self.pid)? + beside)
+    }
+
+    /// Memory of all its processes, now and at most; the most of each, which may not have been at once.
+    fn resident(&self) -> Result<(u64, u64), Fault> {
+        let (now, most) = resident(self.pid)?;
+        let (also, also_most) = self.beside.map_or(Ok((0, 0)), resident)?;
+        Ok((now + also, most + also_most))
     }
 }
 
@@ -87,8 +110,8 @@ struct Moment {
 }
 
 impl Moment {
-    fn now(pid: u32) -> Result<Self, Fault> {
-        let server = processor_time(pid)?;
+    fn now(plan: &Plan) -> Result<Self, Fault> {
+        let server = plan.processor_time()?;
         let client = processor_time(std::process::id())?;
         Ok(Self { at: Instant::now(), server, client })
     }
@@ -115,7 +138,7 @@ impl Sum {
         let times = self.samples.quantiles();
         #[expect(clippy::cast_precision_loss, reason = "a count of calls is far below 2^52")]
         let calls = self.samples.len().max(1) as f64;
-        let (resident, resident_most) = resident(plan.pid)?;
+        let (resident, resident_most) = plan.resident()?;
         Ok(Measured {
             callers: plan.callers,
             rate: calls / self.time.as_secs_f64().max(1e-9),
@@ -148,21 +171,22 @@ pub async fn steps_by(plan: &Plan, shown: &Shown) -> Result<Measured, Fault> {
     // The first phase warms up the server's connections and statements.
     let mut warm = false;
     while !warm || sum.time < plan.time {
-        callers = together(callers, move |caller| start(caller, each)).await?;
-        let bodies: Vec<Vec<Bytes>> = callers
+        let form = plan.form;
+        callers = together(callers, move |caller| start(form, caller, each)).await?;
+        let calls: Vec<Vec<Call>> = callers
             .iter()
             .map(|caller| caller.rounds.iter().flat_map(|round| round.steps.clone()).collect())
             .collect();
         let left = plan.time.saturating_sub(sum.time);
         let measured;
         let until = Until { wanted: Wanted::Outcome("recorded"), left, rest: true };
-        (callers, measured) = phase(plan, callers, &bodies, until).await?;
+        (callers, measured) = phase(plan, callers, &calls, until).await?;
         if warm {
             sum.add(measured);
             if plan.replays {
                 let replayed;
                 let until = Until { wanted: Wanted::Duplicate, left: Duration::MAX, rest: true };
-                (callers, replayed) = phase(plan, callers, &bodies, until).await?;
+                (callers, replayed) = phase(plan, callers, &calls, until).await?;
                 again.extend(replayed.samples);
             }
         }
@@ -184,11 +208,11 @@ pub async fn repeated(plan: &Plan, body: &Bytes, wanted: Wanted) -> Result<Measu
     let mut calls = 50;
     let mut warm = false;
     while !warm || sum.time < plan.time {
-        let bodies = vec![vec![body.clone(); calls]; plan.callers];
+        let calls_each = vec![vec![Call::from(body.clone()); calls]; plan.callers];
         let left = plan.time.saturating_sub(sum.time);
         let measured;
         let until = Until { wanted, left, rest: false };
-        (callers, measured) = phase(plan, callers, &bodies, until).await?;
+        (callers, measured) = phase(plan, callers, &calls_each, until).await?;
         if warm {
             sum.add(measured);
         }
@@ -269,11 +293,11 @@ fn died(error: &tokio::task::JoinError) -> Fault {
 }
 
 /// Starts so many workflows, each on its own unit.
-async fn start(mut caller: Caller, each: usize) -> Result<Caller, Fault> {
+async fn start(form: Form, mut caller: Caller, each: usize) -> Result<Caller, Fault> {
     caller.rounds.clear();
     for n in 0..each {
         let unit = 1 + caller.place * each + n;
-        let round = Round::start(&mut caller.connection, unit, &mut caller.names).await?;
+        let round = Round::start_as(form, &mut caller.connection, unit, &mut caller.names).await?;
         caller.rounds.push(round);
     }
     Ok(caller)
@@ -301,21 +325,21 @@ struct Until {
 async fn phase(
     plan: &Plan,
     callers: Vec<Caller>,
-    bodies: &[Vec<Bytes>],
+    calls: &[Vec<Call>],
     until: Until,
 ) -> Result<(Vec<Caller>, Sum), Fault> {
     let end: End = Arc::default();
     let gate = Arc::new(Barrier::new(callers.len() + 1));
     let mut tasks = JoinSet::new();
-    for (caller, bodies) in callers.into_iter().zip(bodies.iter().cloned()) {
-        let stop = Stop { end: Arc::clone(&end), until, pid: plan.pid };
+    for (caller, calls) in callers.into_iter().zip(calls.iter().cloned()) {
+        let stop = Stop { end: Arc::clone(&end), until, plan: *plan };
         let gate = Arc::clone(&gate);
         tasks.spawn(async move {
             gate.wait().await;
-            call_all(caller, bodies, stop).await
+            call_all(caller, calls, stop).await
         });
     }
-    let begun = Moment::now(plan.pid)?;
+    let begun = Moment::now(plan)?;
     gate.wait().await;
     let (mut back, mut sum) = (Vec::new(), Sum::default());
     while let Some(done) = tasks.join_next().await {
@@ -337,7 +361,7 @@ async fn phase(
 struct Stop {
     end: End,
     until: Until,
-    pid: u32,
+    plan: Plan,
 }
 
 impl Stop {
@@ -349,7 +373,7 @@ impl Stop {
     fn end(&self) -> Result<(), Fault> {
         if !self.is_over() {
             // An error means that somebody was faster.
-            let _ = self.end.set(Moment::now(self.pid)?);
+            let _ = self.end.set(Moment::now(&self.plan)?);
         }
         Ok(())
     }
@@ -357,12 +381,12 @@ impl Stop {
 
 async fn call_all(
     mut caller: Caller,
-    bodies: Vec<Bytes>,
+    calls: Vec<Call>,
     stop: Stop,
 ) -> Result<(Caller, Samples), Fault> {
     let (begun, mut samples) = (Instant::now(), Samples::default());
     let Until { wanted, left, rest } = stop.until;
-    for body in bodies {
+    for call in calls {
         if stop.is_over() && !rest {
             break;
         }
@@ -370,7 +394,7 @@ async fn call_all(
             caller.connection.shows(token);
         }
         let sent = Instant::now();
-        let answer = caller.connection.call(body).await?;
+        let answer = caller.connection.call(call).await?;
         let time = sent.elapsed();
         wanted.check(&answer)?;
         if !stop.is_over() {

@@ -9,7 +9,7 @@ use super::verdicts::{floor_many, floor_one};
 use crate::fault::Fault;
 
 const WIDTH: i32 = 900;
-const HEIGHT: i32 = 470;
+const HEIGHT: i32 = 582;
 /// Where bars begin and where the longest ends.
 const LEFT: i32 = 250;
 const RIGHT: i32 = 760;
@@ -58,6 +58,8 @@ fn many(rounds: &[Round]) -> Vec<Bar> {
         (!values.is_empty()).then(|| (name.to_owned(), Spread::of(&values), product))
     };
     [
+        of("DBOS", false, &|r| Some(r.dbos_many.as_ref()?.rate)),
+        of("Restate", false, &|r| Some(r.restate_many.as_ref()?.rate)),
         of("Python peer", false, &|r| Some(r.peer_many.as_ref()?.rate)),
         of("Checkpoint", true, &|r| Some(r.product_many.rate)),
         of("floor: both below in turns", false, &|r| Some(floor_many(r))),
@@ -75,6 +77,8 @@ fn one(rounds: &[Round]) -> Vec<Bar> {
         (!values.is_empty()).then(|| (name.to_owned(), Spread::of(&values), product))
     };
     [
+        of("DBOS", false, &|r| Some(r.dbos_one.as_ref()?.times.p50_us)),
+        of("Restate", false, &|r| Some(r.restate_one.as_ref()?.times.p50_us)),
         of("Python peer", false, &|r| Some(r.peer_one.as_ref()?.times.p50_us)),
         of("Checkpoint", true, &|r| Some(r.product_one.times.p50_us)),
         of("floor: sum of both below", false, &|r| Some(floor_one(r))),

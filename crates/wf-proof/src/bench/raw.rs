@@ -102,7 +102,7 @@ impl Rows {
             let after = counts(&db).map_err(sql("counting"))?;
             only_known(&before, &after)?;
             steps.push(Step::newest(&db, &round.id).map_err(sql("reading"))?);
-            call = Some((body.clone(), answer));
+            call = Some((body.body.clone(), answer));
         }
         round.finish(caller).await?;
         let call = call.ok_or_else(|| Fault::Run("the procedure has no steps".to_owned()))?;

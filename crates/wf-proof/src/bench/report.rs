@@ -62,7 +62,18 @@ fn markdown(figures: &Figures) -> String {
             if said.reached { "reached" } else { "**not reached**" }
         );
     }
-    let _ = write!(text, "\n{}", absolute(figures));
+    let _ = write!(text, "\n{}\n{}", absolute(figures), settings(figures));
+    text
+}
+
+/// What the engines ran with, in their own words; that one is missing must be seen.
+fn settings(figures: &Figures) -> String {
+    let mut text = String::new();
+    for name in ["Restate", "DBOS"] {
+        let found = figures.settings.iter().find(|peer| peer.name == name);
+        let said = found.map_or("not measured: it was not installed", |peer| &peer.settings);
+        let _ = writeln!(text, "- {name}: {said}");
+    }
     text
 }
 
@@ -105,11 +116,11 @@ type Pair = fn(&Round) -> Option<[&Measured; 2]>;
 /// The times and rates behind the ratios.
 fn absolute(figures: &Figures) -> String {
     let mut text = format!(
-        "| medians | one caller: p50 µs | p99 µs | {callers} callers: steps/s | p50 µs | p99 µs | server CPU µs a call |\n\
-         |---|---|---|---|---|---|---|\n",
+        "| medians | one caller: steps/s | p50 µs | p99 µs | {callers} callers: steps/s | p50 µs | p99 µs | server CPU µs a call | most memory MB |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
         callers = figures.callers
     );
-    let mut row = |name: &str, cells: [Cell<'_>; 6]| {
+    let mut row = |name: &str, cells: [Cell<'_>; 8]| {
         let _ = write!(text, "| {name} ");
         for cell in cells {
             let values: Vec<f64> = figures.rounds.iter().filter_map(cell).collect();
@@ -121,41 +132,52 @@ fn absolute(figures: &Figures) -> String {
         text.push_str("|\n");
     };
     let none: Cell<'_> = &|_| None;
-    let servers: [(&str, Pair); 3] = [
+    let servers: [(&str, Pair); 5] = [
         ("Checkpoint", |r| Some([&r.product_one, &r.product_many])),
         ("Python peer", |r| Some([r.peer_one.as_ref()?, r.peer_many.as_ref()?])),
+        ("Restate", |r| Some([r.restate_one.as_ref()?, r.restate_many.as_ref()?])),
+        ("DBOS", |r| Some([r.dbos_one.as_ref()?, r.dbos_many.as_ref()?])),
         ("bare echo", |r| Some([&r.echo_one, &r.echo_many])),
     ];
     for (name, of) in servers {
         row(
             name,
             [
+                &|r| of(r).map(|[one, _]| one.rate),
                 &|r| of(r).map(|[one, _]| one.times.p50_us),
                 &|r| of(r).map(|[one, _]| one.times.p99_us),
                 &|r| of(r).map(|[_, many]| many.rate),
                 &|r| of(r).map(|[_, many]| many.times.p50_us),
                 &|r| of(r).map(|[_, many]| many.times.p99_us),
                 &|r| of(r).map(|[_, many]| many.server_cpu_us),
+                &|r| of(r).map(|[_, many]| megabytes(many.resident_most)),
             ],
         );
     }
     row(
         "raw SQLite (times of a commit)",
         [
+            &|r| Some(r.raw_one.rate),
             &|r| Some(r.raw_one.times.p50_us),
             &|r| Some(r.raw_one.times.p99_us),
             &|r| Some(r.raw_many.rate),
             &|r| Some(r.raw_many.times.p50_us),
             &|r| Some(r.raw_many.times.p99_us),
             none,
+            none,
         ],
     );
-    row("floor", [&|r| Some(floor_one(r)), none, &|r| Some(floor_many(r)), none, none, none]);
+    row(
+        "floor",
+        [none, &|r| Some(floor_one(r)), none, &|r| Some(floor_many(r)), none, none, none, none],
+    );
     row(
         "Checkpoint, replay",
         [
+            none,
             &|r| Some(r.product_one.replays?.p50_us),
             &|r| Some(r.product_one.replays?.p99_us),
+            none,
             none,
             none,
             none,

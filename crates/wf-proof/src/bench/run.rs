@@ -8,12 +8,13 @@ use tokio::runtime::Runtime;
 
 use super::auth;
 use super::backlogs::{DeadlinesArguments, OutboxArguments, one_deadlines, one_outbox};
-use super::contenders::{Contenders, serve, temporary};
+use super::contenders::{Contenders, absolute, serve, temporary};
 use super::echo;
 use super::figures::{self, Asked};
 use super::fill;
 use super::foreign;
 use super::load::{self, Measured, Plan};
+use super::peers::Installed;
 use super::report;
 use super::samples::Quantiles;
 use super::seeing;
@@ -139,9 +140,29 @@ struct FloorsArguments {
     /// The Python of the peer's environment, which `cargo xtask bench` makes
     #[arg(long, value_name = "FILE")]
     python: Option<PathBuf>,
+    #[command(flatten)]
+    engines: EnginesArguments,
     /// How long each is measured
     #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
     seconds: f64,
+}
+
+/// Engines of durable work; what is not given is left out.
+#[derive(Debug, Args)]
+struct EnginesArguments {
+    /// The Python of an environment with DBOS, which `cargo xtask bench` makes
+    #[arg(long, value_name = "FILE")]
+    dbos: Option<PathBuf>,
+    /// The folder with the packages of Restate, which `cargo xtask bench` makes
+    #[arg(long, value_name = "FOLDER")]
+    restate: Option<PathBuf>,
+}
+
+impl EnginesArguments {
+    fn installed(&self) -> Result<Installed, Fault> {
+        let absolute = |path: &Option<PathBuf>| path.as_deref().map(absolute).transpose();
+        Ok(Installed { dbos: absolute(&self.dbos)?, restate: absolute(&self.restate)? })
+    }
 }
 
 #[derive(Debug, Args)]
@@ -152,6 +173,8 @@ struct FiguresArguments {
     /// The Python of the peer's environment, which `cargo xtask bench` makes; without it the peer is left out
     #[arg(long, value_name = "FILE")]
     python: Option<PathBuf>,
+    #[command(flatten)]
+    engines: EnginesArguments,
     /// Folder for databases; the filled ones stay there for the next run
     #[arg(long, value_name = "FOLDER")]
     databases: PathBuf,
@@ -303,9 +326,17 @@ async fn one_load(asked: &LoadArguments) -> Result<(), Fault> {
 }
 
 async fn floors(asked: &FloorsArguments) -> Result<(), Fault> {
-    let contenders =
-        Contenders::new(&asked.server, asked.python.as_deref(), None, duration(asked.seconds)?)
-            .await?;
+    let contenders = Contenders::new(
+        &asked.server,
+        asked.python.as_deref(),
+        asked.engines.installed()?,
+        None,
+        duration(asked.seconds)?,
+    )
+    .await?;
+    for peer in contenders.settings().await? {
+        say(&format!("{}: {}", peer.name, peer.settings));
+    }
     for batch in ["one by one", "64 together"] {
         let raw = contenders.raw(batch != "one by one").await?;
         say(&format!(
@@ -320,6 +351,14 @@ async fn floors(asked: &FloorsArguments) -> Result<(), Fault> {
             say("Python peer");
             print(&peer);
         }
+        if let Some(peer) = contenders.restate(callers).await? {
+            say("Restate");
+            print(&peer);
+        }
+        if let Some(peer) = contenders.dbos(callers).await? {
+            say("DBOS");
+            print(&peer);
+        }
     }
     Ok(())
 }
@@ -328,6 +367,7 @@ async fn all_figures(asked: &FiguresArguments) -> Result<(), Fault> {
     let figures = figures::measure(&Asked {
         server: asked.server.clone(),
         python: asked.python.clone(),
+        engines: asked.engines.installed()?,
         folder: asked.databases.clone(),
         rounds: asked.rounds.max(1),
         time: duration(asked.seconds)?,

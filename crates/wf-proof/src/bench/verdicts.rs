@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::figures::{Asked, Round, ToolList};
+use super::load::Measured;
 use super::samples::Spread;
 
 /// One figure.
@@ -81,6 +82,7 @@ pub fn verdicts(rounds: &[Round], tools: ToolList, asked: &Asked) -> Vec<Verdict
             &peer,
         ),
     ];
+    all.extend(engines(rounds, callers));
     all.extend(growth(rounds, asked));
     all.extend(memory(rounds, asked));
     all.push(verdict(
@@ -113,6 +115,47 @@ pub fn floor_one(round: &Round) -> f64 {
 #[must_use]
 pub fn floor_many(round: &Round) -> f64 {
     1.0 / (1.0 / round.raw_many.rate + 1.0 / round.echo_many.rate)
+}
+
+/// Beside the better one of the engines, which is known only where both were measured.
+fn engines(rounds: &[Round], callers: usize) -> Vec<Verdict> {
+    let mut all = Vec::with_capacity(4);
+    for (many, who) in [(false, "one caller".to_owned()), (true, format!("{callers} callers"))] {
+        let measured: Vec<(&Measured, &Measured)> = rounds
+            .iter()
+            .filter_map(|r| {
+                let (ours, restate, dbos) = if many {
+                    (&r.product_many, &r.restate_many, &r.dbos_many)
+                } else {
+                    (&r.product_one, &r.restate_one, &r.dbos_one)
+                };
+                Some((ours, better(restate.as_ref()?, dbos.as_ref()?)))
+            })
+            .collect();
+        let of = |value: fn(&Measured) -> f64| -> Vec<f64> {
+            measured.iter().map(|(ours, theirs)| value(ours) / value(theirs)).collect()
+        };
+        all.push(verdict(
+            "P3",
+            format!("{who}: steps a second beside the better of Restate and DBOS"),
+            Target::AtLeast(5.0),
+            "×",
+            &of(|m| m.rate),
+        ));
+        all.push(verdict(
+            "P3",
+            format!("{who}: p99 of a step beside that of the same"),
+            Target::AtMost(0.2),
+            "×",
+            &of(|m| m.times.p99_us),
+        ));
+    }
+    all
+}
+
+/// The one with more steps a second.
+fn better<'a>(one: &'a Measured, other: &'a Measured) -> &'a Measured {
+    if one.rate >= other.rate { one } else { other }
 }
 
 fn growth(rounds: &[Round], asked: &Asked) -> Vec<Verdict> {
@@ -194,7 +237,16 @@ fn memory(rounds: &[Round], asked: &Asked) -> Vec<Verdict> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Target, verdict};
+    use super::{Measured, Target, better, verdict};
+
+    #[test]
+    fn the_better_engine_is_the_faster_one() {
+        let at = |rate: f64| Measured { rate, ..Measured::default() };
+        let (slow, fast) = (at(190.0), at(700.0));
+        for found in [better(&slow, &fast), better(&fast, &slow)] {
+            assert!(found.rate > 200.0);
+        }
+    }
 
     #[test]
     fn the_median_decides_and_what_was_not_measured_is_not_reached() {

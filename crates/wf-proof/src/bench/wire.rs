@@ -6,13 +6,32 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use crate::fault::Fault;
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// A call as it is sent: of MCP, the body is everything.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Where to.
+    pub path: Uri,
+    /// In the header `Idempotency-Key`, for who wants it there.
+    pub key: Option<HeaderValue>,
+    /// What.
+    pub body: Bytes,
+}
+
+impl From<Bytes> for Call {
+    fn from(body: Bytes) -> Self {
+        Self { path: Uri::from_static("/mcp"), key: None, body }
+    }
+}
 
 /// A connection that is kept.
 #[derive(Debug)]
@@ -39,7 +58,7 @@ impl Connection {
             (CONTENT_TYPE, HeaderValue::from_static("application/json")),
             (ACCEPT, HeaderValue::from_static("application/json, text/event-stream")),
             (
-                http::HeaderName::from_static("mcp-protocol-version"),
+                HeaderName::from_static("mcp-protocol-version"),
                 HeaderValue::from_static("2025-11-25"),
             ),
         ]);
@@ -65,17 +84,21 @@ impl Connection {
     /// One call; the body of the answer.
     ///
     /// # Errors
-    /// When the connection breaks or the status is not 200.
-    pub async fn call(&mut self, body: Bytes) -> Result<Bytes, Fault> {
+    /// When the connection breaks or the status is not one of success.
+    pub async fn call(&mut self, call: impl Into<Call>) -> Result<Bytes, Fault> {
+        let Call { path, key, body } = call.into();
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = Uri::from_static("/mcp");
+        *request.uri_mut() = path;
         *request.headers_mut() = self.headers.clone();
+        if let Some(key) = key {
+            request.headers_mut().insert(IDEMPOTENCY_KEY, key);
+        }
         self.sender.ready().await.map_err(|error| lost(&error))?;
         let answer = self.sender.send_request(request).await.map_err(|error| lost(&error))?;
         let status = answer.status();
         let body = answer.into_body().collect().await.map_err(|error| lost(&error))?.to_bytes();
-        if status == StatusCode::OK {
+        if status.is_success() {
             return Ok(body);
         }
         let said: String = String::from_utf8_lossy(&body).chars().take(300).collect();

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use http::{HeaderValue, Uri};
 use serde_json::{Map, Value, json};
 
-use crate::bench::wire::Connection;
+use crate::bench::wire::{Call, Connection};
 use crate::fault::Fault;
 use crate::harness::client::request_body;
 
@@ -54,14 +55,38 @@ impl Names {
     }
 }
 
+/// How a server wants its calls; the body is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As tools of MCP.
+    Mcp,
+    /// As handlers of the unit's object behind the ingress of Restate, with the key in a header.
+    Restate,
+}
+
+impl Form {
+    fn call(self, unit: usize, handler: &str, key: &str, body: Bytes) -> Result<Call, Fault> {
+        match self {
+            Self::Mcp => Ok(body.into()),
+            Self::Restate => {
+                let path = Uri::try_from(format!("/unit/UNIT-{unit}/{handler}"));
+                let path = path.map_err(|e| Fault::Run(format!("no path for a call: {e}")))?;
+                let key = HeaderValue::from_str(key);
+                let key = key.map_err(|e| Fault::Run(format!("a key is no header: {e}")))?;
+                Ok(Call { path, key: Some(key), body })
+            }
+        }
+    }
+}
+
 /// A workflow that was started, with the bodies of all its steps.
 #[derive(Debug, Clone)]
 pub struct Round {
     /// Its id.
     pub id: String,
     /// One `submit_step` each, in order, with fresh keys.
-    pub steps: Vec<Bytes>,
-    finish: Bytes,
+    pub steps: Vec<Call>,
+    finish: Call,
 }
 
 impl Round {
@@ -74,29 +99,46 @@ impl Round {
         unit: usize,
         names: &mut Names,
     ) -> Result<Self, Fault> {
+        Self::start_as(Form::Mcp, connection, unit, names).await
+    }
+
+    /// The same on another server.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub async fn start_as(
+        form: Form,
+        connection: &mut Connection,
+        unit: usize,
+        names: &mut Names,
+    ) -> Result<Self, Fault> {
+        let key = names.key();
         let arguments = object(json!({
             "procedure_id": "bench-round",
             "assets": { "unit": format!("UNIT-{unit}") },
-            "idempotency_key": names.key(),
+            "idempotency_key": key,
         }));
-        let answer = connection.call(request_body("start_workflow", &arguments)).await?;
+        let body = request_body("start_workflow", &arguments);
+        let answer = connection.call(form.call(unit, "start", &key, body)?).await?;
         let parsed: Value = serde_json::from_slice(&answer).unwrap_or_default();
         let id = parsed.pointer("/result/structuredContent/workflow/id").and_then(Value::as_str);
         let id = id.ok_or_else(|| unexpected("start_workflow", &answer))?.to_owned();
         expect(&answer, "started")?;
         let steps = (1..=STEPS)
             .map(|n| {
+                let key = names.key();
                 let arguments = object(json!({
                     "workflow_id": id, "step_id": format!("reading_{n:02}"), "value": "4.2",
-                    "idempotency_key": names.key(),
+                    "idempotency_key": key,
                 }));
-                request_body("submit_step", &arguments)
+                form.call(unit, "step", &key, request_body("submit_step", &arguments))
             })
-            .collect();
-        let arguments = object(json!({
-            "workflow_id": id, "result": "passed", "idempotency_key": names.key(),
-        }));
-        let finish = request_body("finish_workflow", &arguments);
+            .collect::<Result<_, Fault>>()?;
+        let key = names.key();
+        let arguments =
+            object(json!({ "workflow_id": id, "result": "passed", "idempotency_key": key }));
+        let body = request_body("finish_workflow", &arguments);
+        let finish = form.call(unit, "finish", &key, body)?;
         Ok(Self { id, steps, finish })
     }
 
