@@ -2,7 +2,7 @@
 //!
 //! Imports no workspace crate on purpose: it must work when the product does not compile.
 //! Reading order: [`tree`], [`rust`] and [`metadata`] are the inputs; [`layering`], [`tidy`] and [`deny`] the
-//! checks over them; [`selftest`] the faults that prove each check can fail; [`torture`] runs the benches that try to break the product;
+//! checks over them; [`selftest`] the faults that prove each check can fail; [`torture`] runs the benches that try to break the product; [`compare`] puts it beside its peers;
 //! [`alerts`] asks promtool; [`dist`] packs a release, [`package`] the crates, [`semver`] compares them with the last release; [`aws`] starts the emulator that the tests of the AWS backend need;
 //! [`ci`] the order of everything.
 #![expect(
@@ -16,6 +16,7 @@ mod aws;
 mod background;
 mod bench;
 mod ci;
+mod compare;
 mod deny;
 mod deploy;
 mod dist;
@@ -75,6 +76,8 @@ enum Task {
     Torture(torture::Options),
     /// The figures of the release build beside their floors, into docs/benchmarks.*
     Bench(bench::Options),
+    /// One retry-and-crash script against the server and its peers, into docs/comparison.* with `--out docs`
+    Compare(compare::Options),
     /// The release archive with manual pages, completions and a checksum, into target/dist
     Dist(dist::Options),
     /// The crates as the registry would get them, and programs that are built from the packages
@@ -120,6 +123,7 @@ fn run(task: Task) -> Result<bool, Fault> {
         Task::Selftest { fast } => selftest::task(&root, fast),
         Task::Torture(options) => torture::task(&root, &options),
         Task::Bench(options) => bench::task(&root, &options),
+        Task::Compare(options) => compare::task(&root, &options),
         Task::Dist(options) => dist::task(&root, &options),
         Task::Package(options) => package::task(&root, &options),
         Task::Semver(options) => semver::task(&root, &options),
