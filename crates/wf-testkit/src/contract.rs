@@ -162,6 +162,7 @@ clauses! {
 
     s10:
         s10_claim_brings_due_streams
+        s10_message_of_a_history_ahead_is_due
         s10_rows_come_in_order
         s10_waiting_row_hides_those_behind
         s10_streams_do_not_wait_for_each_other

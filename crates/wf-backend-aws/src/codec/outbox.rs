@@ -43,15 +43,15 @@ pub(crate) fn listed_prefix(id: &str) -> String {
     format!("{}#", keys::encoded(id))
 }
 
-/// The item of a new message, and the size of its body.
-pub(crate) fn write(message: &Message) -> Result<(Attributes, usize), Fail> {
+/// The item of a new message that is due at this time, and the size of its body.
+pub(crate) fn write(message: &Message, due_at: Timestamp) -> Result<(Attributes, usize), Fail> {
     let body = json(message, "a message")?;
     let size = body.len();
     let mut attributes = Attributes::from([
         ("body", Value::S(body)),
         ("delivery", Value::s(name(OutboxState::Pending))),
         ("attempts", Value::n(0)),
-        ("next_attempt_at", Value::n(message.time.as_ms())),
+        ("next_attempt_at", Value::n(due_at.as_ms())),
     ]);
     let place = listed(message);
     indexed(&mut attributes, keys::BY_STATE, by_state::PENDING.to_owned(), place.clone());
@@ -77,7 +77,7 @@ pub(crate) fn stored_id(item: &Item) -> String {
 
 /// The item of a row, whatever became of it.
 pub(crate) fn stored(row: &OutboxRow, delivered_at: Option<Timestamp>) -> Result<Attributes, Fail> {
-    let (mut attributes, _) = write(&row.message)?;
+    let (mut attributes, _) = write(&row.message, row.status.next_attempt_at)?;
     let (status, place) = (&row.status, listed(&row.message));
     let place = match status.state {
         OutboxState::Pending | OutboxState::Dead => place,

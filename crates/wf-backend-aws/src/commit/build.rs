@@ -7,7 +7,7 @@ use wf_core::limits::{
     STATE_BYTES_MAX,
 };
 use wf_core::locks::LockChange;
-use wf_core::models::{Actor, Person, TenantId, WorkflowId};
+use wf_core::models::{Actor, Person, TenantId, Timestamp, WorkflowId};
 use wf_core::ports::{Commit, CommitError, DeadlineChange, Message};
 
 use crate::action::{Action, Expression, absent};
@@ -244,7 +244,7 @@ fn seen(commit: &Commit, person: &Person) -> Action {
 
 fn write_messages(commit: &Commit, rest: &mut Vec<Action>) -> Result<(), CommitError> {
     let next = &commit.next;
-    rest.extend(messages(&next.tenant, &next.id, &commit.outbox)?);
+    rest.extend(due_messages(&next.tenant, &next.id, &commit.outbox, commit.due_at())?);
     Ok(())
 }
 
@@ -256,17 +256,28 @@ pub(crate) fn messages(
     id: &WorkflowId,
     messages: &[Message],
 ) -> Result<Vec<Action>, CommitError> {
+    due_messages(tenant, id, messages, Timestamp::from_ms(i64::MAX))
+}
+
+/// The same, each due at this time at the latest.
+fn due_messages(
+    tenant: &TenantId,
+    id: &WorkflowId,
+    messages: &[Message],
+    due_at: Timestamp,
+) -> Result<Vec<Action>, CommitError> {
     let mut actions = Vec::new();
     let mut joined: BTreeMap<&str, (i64, Vec<String>)> = BTreeMap::new();
     for message in messages {
-        let (item, size) = outbox::write(message).map_err(Fail::into_commit_error)?;
+        let due_at = message.time.min(due_at);
+        let (item, size) = outbox::write(message, due_at).map_err(Fail::into_commit_error)?;
         if size > EVENT_BYTES_MAX {
             return Err(CommitError::TooLarge { what: "a message" });
         }
         let key = outbox::key(message);
         let (_, places) = joined
             .entry(message.recipient.as_str())
-            .or_insert_with(|| (message.time.as_ms(), Vec::new()));
+            .or_insert_with(|| (due_at.as_ms(), Vec::new()));
         places.push(key.sk.clone());
         actions.push(Action::put(key, item));
     }

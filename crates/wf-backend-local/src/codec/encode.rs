@@ -3,7 +3,7 @@
 use serde::Serialize;
 use wf_core::limits::{EVENT_BYTES_MAX, STATE_BYTES_MAX};
 use wf_core::locks::LockChange;
-use wf_core::models::{TenantId, Workflow, WorkflowId};
+use wf_core::models::{TenantId, Timestamp, Workflow, WorkflowId};
 use wf_core::ports::Message;
 use wf_core::ports::{Commit, CommitError, DeadlineChange, LedgerRow};
 use wf_core::state_machine::Event;
@@ -103,6 +103,7 @@ impl Prepared {
     /// `TooLarge`, and `Unavailable` for a commit that contradicts itself.
     pub(crate) fn new(commit: Commit) -> Result<Self, CommitError> {
         check(&commit)?;
+        let due_at = commit.due_at();
         let next = &commit.next;
         let state = json(next, "the state")?;
         if state.len() > STATE_BYTES_MAX {
@@ -112,7 +113,8 @@ impl Prepared {
             return Err(CommitError::TooLarge { what: "the result" });
         }
         let events = commit.events.into_iter().map(event_row).collect::<Result<_, _>>()?;
-        let outbox = commit.outbox.into_iter().map(message_row).collect::<Result<_, _>>()?;
+        let outbox = commit.outbox.into_iter().map(|message| message_row(message, due_at));
+        let outbox = outbox.collect::<Result<_, _>>()?;
         Ok(Self {
             tenant: next.tenant.clone(),
             id: next.id.clone(),
@@ -202,15 +204,15 @@ pub(crate) fn event_row(mut event: Event) -> Result<EventRow, CommitError> {
     })
 }
 
-/// The row of a message.
-pub(crate) fn message_row(message: Message) -> Result<MessageRow, CommitError> {
+/// The row of a message that is due at this time at the latest.
+pub(crate) fn message_row(message: Message, due_at: Timestamp) -> Result<MessageRow, CommitError> {
     let body = json(&message, "a message")?;
     if body.len() > EVENT_BYTES_MAX {
         return Err(CommitError::TooLarge { what: "a message" });
     }
     Ok(MessageRow {
         seq: signed(message.seq).ok_or(malformed("the place of a message"))?,
-        next_attempt_at: message.time.as_ms(),
+        next_attempt_at: message.time.min(due_at).as_ms(),
         id: message.id,
         recipient: message.recipient,
         body,

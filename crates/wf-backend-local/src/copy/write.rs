@@ -219,7 +219,7 @@ fn stream(conn: &Connection, tenant: &TenantId, id: &WorkflowId, recipient: &str
 fn message(conn: &Connection, row: &OutboxRow, delivered_at: Option<i64>) -> Read<()> {
     let (message, status) = (&row.message, &row.status);
     let sid = stream(conn, &message.tenant, &message.workflow_id, &message.recipient)?;
-    let written = encode::message_row(message.clone()).map_err(refused)?;
+    let written = encode::message_row(message.clone(), status.next_attempt_at).map_err(refused)?;
     let values = rusqlite::params![
         sid,
         written.seq,

@@ -4,7 +4,9 @@ use thiserror::Error;
 use wf_idempotency::{Fingerprint, IdempotencyKey, LedgerEntry};
 
 use crate::locks::{LockChange, LockRow};
-use crate::models::{Actor, AssetId, Digest, Person, Phase, TenantId, Workflow, WorkflowId};
+use crate::models::{
+    Actor, AssetId, Digest, Person, Phase, TenantId, Timestamp, Workflow, WorkflowId,
+};
 use crate::state_machine::{Event, Secret};
 
 use super::{DeadlineChange, Message, Source};
@@ -99,6 +101,15 @@ pub struct Commit {
     pub outbox: Vec<Message>,
     /// Deadline changes.
     pub deadlines: Vec<DeadlineChange>,
+}
+
+impl Commit {
+    /// The latest time at which a message of it is due first: its own, by the clock that made it. A message has the time of
+    /// its event, and a history that a clock wrote which was ahead is ahead of the right one for as long.
+    #[must_use]
+    pub const fn due_at(&self) -> Timestamp {
+        Timestamp::from_ms(self.ledger.entry.created_at_ms)
+    }
 }
 
 /// Which condition of a commit failed. When several do: ledger, then lock, then revision.

@@ -27,8 +27,9 @@ use super::{
 /// - **S7** tenants never see each other;
 /// - **S8** pages are stable and complete while others write; a text that is no place of a list is refused as that;
 /// - **S9** an unknown outcome is `Ambiguous`, never `Unavailable`; the ledger row resolves it;
-/// - **S10** a claimed outbox stream or deadline reappears after its lease, a late holder's settle is refused, and no
-///   deadline overtakes an earlier one of its workflow that is under lease;
+/// - **S10** a claimed outbox stream or deadline reappears after its lease, a late holder's settle is refused, no
+///   deadline overtakes an earlier one of its workflow that is under lease, and a message is due when its commit was made
+///   ([`Commit::due_at`]), also where its history is ahead of the clock;
 /// - **S11** events of one workflow are gapless and immutable;
 /// - **S12** a record too large for any backend is `TooLarge`, nothing written;
 /// - **S13** dropping the future of a call at any await leaves all of the commit or none;

@@ -74,6 +74,7 @@ impl State {
         for change in &commit.locks {
             self.change_lock(&commit, change);
         }
+        let due_at = commit.due_at();
         for change in commit.deadlines {
             match change {
                 DeadlineChange::Set(deadline) => {
@@ -96,7 +97,7 @@ impl State {
             let status = OutboxStatus {
                 state: OutboxState::Pending,
                 attempts: 0,
-                next_attempt_at: message.time,
+                next_attempt_at: message.time.min(due_at),
                 last_error: None,
             };
             let id = message.id.clone();

@@ -155,6 +155,13 @@ impl MutantStore {
         if self.is(Mutation::LedgerForgotten) {
             state.ledger.remove(&commit.ledger.key);
         }
+        if self.is(Mutation::DueByItsHistory) {
+            for message in &commit.outbox {
+                if let Some(queued) = state.outbox.get_mut(&message.id) {
+                    queued.row.status.next_attempt_at = message.time;
+                }
+            }
+        }
         if self.is(Mutation::EventsOverwritten) {
             state.events.insert(id.clone(), commit.events.clone());
         }

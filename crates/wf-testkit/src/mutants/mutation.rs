@@ -123,6 +123,8 @@ pub enum Mutation {
     UnavailableAlthoughApplied,
     /// A claim brings what is not due.
     ClaimIgnoresDue,
+    /// A message is due at the time that its history has.
+    DueByItsHistory,
     /// A claimed stream has its rows backwards.
     RowsReversed,
     /// A row that waits does not hide those behind it.
@@ -327,6 +329,7 @@ pub const MUTATIONS: &[(Mutation, &[&str])] = &[
     (Mutation::EmptyCursorBegins, &["s08_what_is_no_place_is_refused"]),
     (Mutation::UnavailableAlthoughApplied, &["s09_answers_are_true_when_disturbed"]),
     (Mutation::ClaimIgnoresDue, &["s10_claim_brings_due_streams", "s10_retry_waits_and_counts"]),
+    (Mutation::DueByItsHistory, &["s10_message_of_a_history_ahead_is_due"]),
     (Mutation::RowsReversed, &["s10_rows_come_in_order"]),
     (Mutation::WaitingRowsSkipped, &["s10_waiting_row_hides_those_behind"]),
     (Mutation::LeasePerWorkflow, &["s10_streams_do_not_wait_for_each_other"]),

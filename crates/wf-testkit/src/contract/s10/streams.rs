@@ -35,6 +35,24 @@ pub async fn s10_claim_brings_due_streams(fixture: &dyn ContractFixture) -> Verd
     Ok(())
 }
 
+/// A history may be ahead of the clock, because a clock was that wrote it. What is told of it is due when it is committed.
+///
+/// # Errors
+/// When the store breaks the law.
+pub async fn s10_message_of_a_history_ahead_is_due(fixture: &dyn ContractFixture) -> Verdict {
+    let store = fixture.open().await?;
+    let mut commit = start(1).message("log").build();
+    for message in &mut commit.outbox {
+        message.time = message.time.plus_ms(18_000_000);
+    }
+    store.commit(commit.clone()).await?;
+    no_stream(&store, 59_000, "the commit is later").await?;
+    let stream = one_stream(&store, 61_000, "t").await?;
+    let brought: Vec<_> = stream.rows.iter().map(|row| row.message.clone()).collect();
+    check_eq!(brought, commit.outbox, "the messages");
+    Ok(())
+}
+
 /// Rows come in the order of their events, at most 16 of them; the rest comes next time.
 ///
 /// # Errors
