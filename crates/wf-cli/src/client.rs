@@ -1,22 +1,27 @@
-//! A small MCP client over plain HTTP for `call`: one stateless `tools/call` of revision 2025-11-25; and [`get`] for the
-//! pages of an operator.
+//! A small MCP client for `call`: one stateless `tools/call` of revision 2025-11-25; and [`get`] for the pages of an
+//! operator.
 //!
 //! Streamable HTTP, sections "Sending Messages to the Server" and "Protocol Version Header" of that revision: both
 //! answer forms are accepted and the version header is sent. Servers of this product need no `initialize`.
 
+use std::error::Error;
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
+use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper_util::rt::TokioIo;
+use hyper_rustls::HttpsConnectorBuilder;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
 use serde_json::{Map, Value, json};
-use tokio::net::TcpStream;
 
 use crate::config::auth::is_private_on_the_way;
-use crate::exit::Failure;
+use crate::exit::{Cause, Failure};
+use crate::trust;
 
 /// The revision that is spoken.
 const REVISION: &str = "2025-11-25";
@@ -29,8 +34,6 @@ const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub(crate) struct Endpoint {
     url: Uri,
-    host: String,
-    port: u16,
     /// The whole `Authorization` header; its `Debug` says nothing of it.
     authorization: Option<HeaderValue>,
 }
@@ -39,23 +42,24 @@ impl Endpoint {
     /// Reads the URL of an MCP endpoint.
     ///
     /// # Errors
-    /// When it is none, or not plain http.
+    /// When it is none.
     pub(crate) fn parse(url: &str) -> Result<Self, Failure> {
         let wrong = || {
             Failure::usage(format!("{url} is no URL of an MCP endpoint"))
                 .help("for example --url http://127.0.0.1:8080/mcp")
         };
-        let uri: Uri = url.parse().map_err(|_| wrong())?;
-        let host = uri.host().ok_or_else(wrong)?.to_owned();
-        match uri.scheme_str() {
-            Some("http") => {
-                let port = uri.port_u16().unwrap_or(80);
-                Ok(Self { port, host, url: uri, authorization: None })
-            }
-            Some("https") => Err(Failure::usage("https is not supported yet by `call`")
-                .help("call the server on its own machine over http")),
-            _ => Err(wrong()),
+        let mut parts = url.parse::<Uri>().map_err(|_| wrong())?.into_parts();
+        if !matches!(parts.scheme.as_ref().map(Scheme::as_str), Some("http" | "https")) {
+            return Err(wrong());
         }
+        if parts.path_and_query.as_ref().is_none_or(|path| path == "/") {
+            parts.path_and_query = Some(PathAndQuery::from_static("/mcp"));
+        }
+        let url = Uri::from_parts(parts).map_err(|_| wrong())?;
+        if url.host().is_none_or(str::is_empty) {
+            return Err(wrong());
+        }
+        Ok(Self { url, authorization: None })
     }
 
     /// Sends this bearer token with every call (RFC 6750 section 2.1).
@@ -69,7 +73,7 @@ impl Endpoint {
         }
         if !is_private_on_the_way(&self.url.to_string()) {
             return Err(Failure::usage("a token is not sent over plain http to another machine")
-                .help("call the server on its own machine, or through a tunnel to it"));
+                .help("call it over https, or on its own machine"));
         }
         let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| wrong())?;
         value.set_sensitive(true);
@@ -111,18 +115,9 @@ impl Endpoint {
     }
 
     async fn post(&self, body: Bytes) -> Result<(StatusCode, String, Bytes), Failure> {
-        let authority = self.url.authority().map_or("", http::uri::Authority::as_str);
-        let address = self.host.trim_start_matches('[').trim_end_matches(']');
-        let stream = TcpStream::connect((address, self.port)).await.map_err(|error| {
-            Failure::unavailable(format!("no server answers at {authority}"))
-                .because(error)
-                .help("start one with `wf-cli serve`, or name another with --url")
-        })?;
-        let path = self.url.path_and_query().map_or("/mcp", |path| path.as_str());
         let mut request = Request::builder()
             .method(Method::POST)
-            .uri(path)
-            .header(HOST, authority)
+            .uri(&self.url)
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "application/json, text/event-stream")
             .header("mcp-protocol-version", REVISION)
@@ -132,7 +127,7 @@ impl Endpoint {
         if let Some(value) = &self.authorization {
             request.headers_mut().insert(AUTHORIZATION, value.clone());
         }
-        exchange(stream, request).await
+        exchange(request).await
     }
 }
 
@@ -146,16 +141,12 @@ pub(crate) async fn get(
     wait: Duration,
 ) -> Result<(StatusCode, Bytes), Failure> {
     let asked = async {
-        let stream = TcpStream::connect(address).await.map_err(|error| {
-            Failure::unavailable(format!("no server answers at {address}")).because(error)
-        })?;
         let request = Request::builder()
-            .uri(path)
-            .header(HOST, address.to_string())
+            .uri(format!("http://{address}{path}"))
             .header(USER_AGENT, AGENT)
             .body(Full::new(Bytes::new()))
             .map_err(|error| Failure::usage("the question cannot be written").because(error))?;
-        exchange(stream, request).await
+        exchange(request).await
     };
     let (status, _, body) = tokio::time::timeout(wait, asked).await.map_err(|_| {
         Failure::unavailable(format!("no answer from {address} within {} s", wait.as_secs()))
@@ -163,26 +154,23 @@ pub(crate) async fn get(
     Ok((status, body))
 }
 
-/// One request on a connection of its own: status, content type, body.
-async fn exchange(
-    stream: TcpStream,
-    request: Request<Full<Bytes>>,
-) -> Result<(StatusCode, String, Bytes), Failure> {
+/// One request on a connection of its own: status, content type, body. Sent once: whether it is sent again is for whoever
+/// calls to say.
+async fn exchange(request: Request<Full<Bytes>>) -> Result<(StatusCode, String, Bytes), Failure> {
+    let secure = request.uri().scheme_str() == Some("https");
+    let authority = request.uri().authority().map_or("", Authority::as_str).to_owned();
     let asks = request.method() == Method::GET;
-    let lost = |error: hyper::Error| {
-        let failure =
-            Failure::unavailable("the connection broke before the answer; the outcome is unknown")
-                .because(error);
-        if asks {
-            failure
-        } else {
-            failure.help("send the very same call again, with the same idempotency_key")
-        }
-    };
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(lost)?;
-    let driver = tokio::spawn(connection);
-    let response = sender.send_request(request).await.map_err(lost)?;
+    let tls = trust::of_the_system(secure).map_err(|error| {
+        Failure::failed("no certificate can be checked").because(error).help(AUTHORITIES)
+    })?;
+    let connector =
+        HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
+    let client = Client::builder(TokioExecutor::new())
+        .pool_max_idle_per_host(0)
+        .retry_canceled_requests(false)
+        .build(connector.build());
+    let answered = client.request(request).await;
+    let response = answered.map_err(|error| unanswered(error, &authority, asks))?;
     let status = response.status();
     let kind = response
         .headers()
@@ -195,8 +183,58 @@ async fn exchange(
         .await
         .map_err(|error| Failure::unavailable("the answer could not be read").because(error))?
         .to_bytes();
-    driver.abort();
     Ok((status, kind, body))
+}
+
+/// What to do where an authority is not known.
+const AUTHORITIES: &str = "name the host as its certificate does; for an authority of your own name its file: SSL_CERT_FILE=authority.pem wf-cli call …";
+
+/// Why no answer came: TLS refused, nobody is there, or nobody knows what became of it.
+fn unanswered(error: hyper_util::client::legacy::Error, authority: &str, asks: bool) -> Failure {
+    if let Some(refusal) = trust::refusal(&error) {
+        let failure = if matches!(refusal, rustls::Error::InvalidCertificate(_)) {
+            Failure::failed(format!("the certificate of {authority} is not to be trusted"))
+                .help(AUTHORITIES)
+        } else {
+            Failure::failed(format!("no TLS with {authority}"))
+                .help("a server without a certificate is called by http://")
+        };
+        return failure.because(refusal.clone());
+    }
+    if error.is_connect() {
+        let failure = Failure::unavailable(format!("no server answers at {authority}"))
+            .because(first_of_the_system(error));
+        return if asks {
+            failure
+        } else {
+            failure.help("start one with `wf-cli serve`, or name another with --url")
+        };
+    }
+    if error.source().and_then(|e| e.downcast_ref()).is_some_and(hyper::Error::is_parse) {
+        return Failure::failed(format!("{authority} does not answer in HTTP"))
+            .because(error)
+            .help("a server with a certificate is called by https://");
+    }
+    let failure =
+        Failure::unavailable("the connection broke before the answer; the outcome is unknown")
+            .because(error);
+    if asks {
+        failure
+    } else {
+        failure.help("send the very same call again, with the same idempotency_key")
+    }
+}
+
+/// What the operating system said, without the layers above it.
+fn first_of_the_system(error: hyper_util::client::legacy::Error) -> Cause {
+    let mut next: Option<&(dyn Error + 'static)> = Some(&error);
+    while let Some(cause) = next {
+        if let Some(code) = cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
+            return io::Error::from_raw_os_error(code).into();
+        }
+        next = cause.source();
+    }
+    error.into()
 }
 
 fn read_answer(status: StatusCode, kind: &str, body: &[u8]) -> Result<Value, Failure> {
@@ -255,10 +293,12 @@ mod tests {
     use crate::exit::Exit;
 
     #[test]
-    fn urls_are_http_with_a_host() {
-        let endpoint = Endpoint::parse("http://[::1]:9/mcp").unwrap();
-        assert_eq!((endpoint.host.as_str(), endpoint.port), ("[::1]", 9));
-        for bad in ["", "127.0.0.1:8080", "ftp://x/mcp", "https://x/mcp", "http:///mcp"] {
+    fn urls_have_a_scheme_and_a_host_and_the_path_is_known() {
+        let url = |text: &str| Endpoint::parse(text).unwrap().url.to_string();
+        assert_eq!(url("http://[::1]:9/mcp?a=b"), "http://[::1]:9/mcp?a=b");
+        assert_eq!(url("https://wf.example.com"), "https://wf.example.com/mcp");
+        assert_eq!(url("https://wf.example.com/x/"), "https://wf.example.com/x/");
+        for bad in ["", "127.0.0.1:8080", "/mcp", "ftp://x/mcp", "http:///mcp", "https://:9/mcp"] {
             assert_eq!(Endpoint::parse(bad).unwrap_err().exit(), Exit::Usage, "{bad:?}");
         }
     }
@@ -276,6 +316,7 @@ mod tests {
         for (url, sent) in [
             ("http://localhost:9/mcp", true),
             ("http://127.0.0.1/mcp", true),
+            ("https://wf.example.com/mcp", true),
             ("http://wf.example.com/mcp", false),
             ("http://10.0.0.1:8080/mcp", false),
             ("http://127.0.0.1.example.com/mcp", false),

@@ -24,6 +24,7 @@ mod procedures;
 mod signing_keys;
 mod sink;
 mod telemetry;
+mod trust;
 
 use std::io::Write as _;
 use std::process::ExitCode;

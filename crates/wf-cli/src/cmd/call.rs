@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use wf_mcp_http::auth::Masked;
 
 use crate::client::Endpoint;
-use crate::config::ConfigArgs;
+use crate::cmd::doctor::alive::here;
+use crate::config::{ConfigArgs, ServerConfig};
 use crate::exit::{Exit, Failure, one_line};
 use crate::output::{Output, Tone};
 
@@ -31,7 +32,7 @@ pub(crate) struct CallArgs {
     /// Arguments as a JSON object; --arg adds to it
     #[arg(long, value_name = "JSON")]
     arguments: Option<String>,
-    /// The MCP endpoint [default: /mcp at server.listen]
+    /// The MCP endpoint [default: /mcp at server.listen; with a certificate at server.public_url]
     #[arg(long, env = "WF_URL", hide_env_values = true)]
     url: Option<String>,
     /// The bearer token to send; better in the variable, which other users cannot see
@@ -55,7 +56,7 @@ pub(crate) async fn run(
 ) -> Result<(), Failure> {
     let url = match &args.url {
         Some(url) => url.clone(),
-        None => format!("http://{}/mcp", config.load()?.server.listen),
+        None => where_it_is(&config.load()?.server),
     };
     let mut endpoint = Endpoint::parse(&url)?;
     if let Some(token) = &args.token {
@@ -70,6 +71,16 @@ pub(crate) async fn run(
     print(structured, output)?;
     let exit = verdict(structured);
     if exit == Exit::Ok { Ok(()) } else { Err(Failure::quiet(exit)) }
+}
+
+/// Where the server with this configuration is called from its own machine. With a certificate it has to be called by a
+/// name that is in it.
+fn where_it_is(server: &ServerConfig) -> String {
+    match (&server.tls, &server.public_url) {
+        (None, _) => format!("http://{}/mcp", here(server.listen)),
+        (Some(_), Some(url)) if url.starts_with("https://") => url.clone(),
+        (Some(_), Some(_) | None) => format!("https://localhost:{}/mcp", server.listen.port()),
+    }
 }
 
 fn print(structured: &Value, output: Output) -> Result<(), Failure> {

@@ -2,23 +2,22 @@
 //! protocol says that this helps. Trouble is logged when it begins, every minute while it lasts, and when it is over.
 
 use std::error::Error;
-use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use http::{Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::exit::chain;
+use crate::trust::{self, TrustError};
 
 /// Variable with further headers, as every OTLP exporter reads it: `name=value,name=value`, percent-encoded.
 pub(super) const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
@@ -41,12 +40,9 @@ pub(super) enum EndpointError {
     /// Not `name=value,…`.
     #[error("{HEADERS} must be name=value,name=value")]
     Headers,
-    /// The system has no certificates to trust.
-    #[error("there are no trusted certificates on this system")]
-    NoRoots(#[source] io::Error),
-    /// TLS as the program was built with.
-    #[error("TLS cannot be set up")]
-    Tls(#[source] rustls::Error),
+    /// TLS cannot be used.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
 }
 
 /// An attempt that failed.
@@ -113,7 +109,7 @@ impl Sender {
     pub(super) fn open(endpoint: &str, headers: &str) -> Result<Self, EndpointError> {
         let (traces, metrics) = (below(endpoint, "v1/traces")?, below(endpoint, "v1/metrics")?);
         let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls(traces.scheme_str() == Some("https"))?)
+            .with_tls_config(trust::of_the_system(traces.scheme_str() == Some("https"))?)
             .https_or_http()
             .enable_http1()
             .build();
@@ -200,19 +196,6 @@ fn below(endpoint: &str, path: &str) -> Result<Uri, EndpointError> {
         return Err(EndpointError::Url);
     }
     format!("{}/{path}", endpoint.trim_end_matches('/')).parse().map_err(|_| EndpointError::Url)
-}
-
-fn tls(secure: bool) -> Result<ClientConfig, EndpointError> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(EndpointError::Tls)?;
-    let config = if secure {
-        builder.with_native_roots().map_err(EndpointError::NoRoots)?
-    } else {
-        builder.with_root_certificates(RootCertStore::empty())
-    };
-    Ok(config.with_no_client_auth())
 }
 
 /// The headers of every request: ours, and those of the variable.

@@ -13,6 +13,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::binary::{self, Ran};
 use crate::pump;
 use crate::server::{PATIENCE, Server, until};
 
@@ -210,6 +211,33 @@ fn health_over_tls(port: u16, believed: &CertificateDer<'static>) -> Option<Stri
     Some(first_line(&mut stream))
 }
 
+/// `call` finds a server with a certificate by its configuration, and calls no other than the one that the certificate is
+/// of: with the authority it is answered, without it and under another name it is told what to do.
+fn calls_check_the_certificate(server: &Server) {
+    let listen = format!("server.listen=127.0.0.1:{}", server.port());
+    let call = |authority: &str, more: &[&str]| -> Ran {
+        let set = ["--set", "server.tls_cert=chain.pem", "--set", "server.tls_key=key.pem"];
+        let mut command = binary::command(server.path());
+        command.env("SSL_CERT_FILE", authority).env_remove("SSL_CERT_DIR");
+        command.args(["call", "find_work", "--set", &listen]).args(set).args(more);
+        command.output().unwrap().into()
+    };
+    let answered = call("chain.pem", &["--token", "abc"]).exits(0);
+    assert!(answered.out.starts_with("You can start"), "{answered:?}");
+    let other = TempDir::new().unwrap();
+    certify(&other);
+    let stranger = call(other.path().join("chain.pem").to_str().unwrap(), &[]).exits(1);
+    let by_number = format!("https://127.0.0.1:{}/mcp", server.port());
+    let misnamed = call("chain.pem", &["--url", &by_number]).exits(1);
+    for refused in [stranger, misnamed] {
+        assert!(refused.err.contains("is not to be trusted"), "{refused:?}");
+        assert!(refused.err.contains("SSL_CERT_FILE"), "{refused:?}");
+    }
+    let plain = format!("http://127.0.0.1:{}/mcp", server.port());
+    let garbled = call("chain.pem", &["--url", &plain]).exits(1);
+    assert!(garbled.err.contains("by https://"), "{garbled:?}");
+}
+
 #[test]
 fn a_certificate_is_replaced_by_a_signal_and_a_broken_one_is_not_taken() {
     let folder = TempDir::new().unwrap();
@@ -219,6 +247,7 @@ fn a_certificate_is_replaced_by_a_signal_and_a_broken_one_is_not_taken() {
     let ok = Some("HTTP/1.1 200 OK".to_owned());
     until("it answers over TLS", || health_over_tls(server.port(), &old) == ok);
     assert!(server.log().contains("https://"), "{}", server.log());
+    calls_check_the_certificate(&server);
 
     // Nothing has changed, so it is the signal that it is read for.
     server.signal("HUP");
