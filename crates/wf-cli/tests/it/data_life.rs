@@ -40,21 +40,22 @@ steps:
 const VALUE: &str = "CANARY-BADGE-4711";
 const VISITOR: &str = "CANARY-VISITOR-0815";
 
-fn served() -> Server {
+fn served(more: &[&str]) -> Server {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("procedures")).unwrap();
     std::fs::write(folder.path().join("procedures/badge.yaml"), BADGE).unwrap();
-    Server::start_in(folder, &["--procedures", "procedures"])
+    Server::start_in(folder, &[&["--procedures", "procedures"], more].concat())
 }
 
-fn visited(server: &Server) -> String {
+/// A workflow with all its values.
+fn visited(server: &Server, gate: &str) -> String {
     let view = server.call(
         "start_workflow",
         &json!({
             "procedure_id": "badge-check",
-            "assets": { "gate": "GATE-1" },
+            "assets": { "gate": gate },
             "inputs": { "visitor": VISITOR },
-            "idempotency_key": "k1",
+            "idempotency_key": format!("{gate}-k1"),
         }),
     );
     let id = view["workflow"]["id"].as_str().unwrap_or_else(|| panic!("{view:#}")).to_owned();
@@ -63,11 +64,25 @@ fn visited(server: &Server) -> String {
     {
         let view = server.call(
             "submit_step",
-            &json!({ "workflow_id": id, "step_id": step, "value": value, "idempotency_key": key }),
+            &json!({
+                "workflow_id": id,
+                "step_id": step,
+                "value": value,
+                "idempotency_key": format!("{gate}-{key}"),
+            }),
         );
         assert_eq!(view["ok"], true, "{view:#}");
     }
     id
+}
+
+/// Ends it, as what a person confirms.
+fn finished(server: &Server, id: &str) {
+    let mut finish = json!({ "workflow_id": id, "result": "abandoned", "idempotency_key": id });
+    let asked = server.call("finish_workflow", &finish);
+    finish["confirm_token"] = asked["confirm"]["token"].clone();
+    let view = server.call("finish_workflow", &finish);
+    assert_eq!(view["workflow"]["state"], "COMPLETED", "{view:#}");
 }
 
 /// Files of the database that hold `marker`.
@@ -84,8 +99,8 @@ fn holding(folder: &Path, marker: &str) -> Vec<String> {
 
 #[test]
 fn exports_mask_and_erasures_leave_nothing_in_the_files() {
-    let server = served();
-    let id = visited(&server);
+    let server = served(&[]);
+    let id = visited(&server, "GATE-1");
 
     let lines = server.run(&["workflow", "export"]).exits(0).out;
     let records: Vec<Value> =
@@ -153,12 +168,8 @@ fn purged(server: &Server, id: &str) {
         server.run(&[&all[..], more].concat())
     };
     assert_eq!(purge(&["--yes"]).exits(0).json()["purged_count"], 0, "it is open");
-    let mut finish = json!({ "workflow_id": id, "result": "abandoned", "idempotency_key": "k9" });
-    let asked = server.call("finish_workflow", &finish);
-    finish["confirm_token"] = asked["confirm"]["token"].clone();
-    let view = server.call("finish_workflow", &finish);
+    finished(server, id);
     let last = server.run(&["workflow", "show", id, "--json"]).exits(0).json()["last_hash"].clone();
-    assert_eq!(view["workflow"]["state"], "COMPLETED", "{view:#}");
     assert!(purge(&[]).exits(2).err.contains("--yes"), "nobody is asked");
     let counts = purge(&["--dry-run"]).exits(1).json();
     assert_eq!(counts["spared"][0]["why"], "its idempotency keys still count");
@@ -176,4 +187,55 @@ fn purged(server: &Server, id: &str) {
     server.run(&["workflow", "verify"]).exits(0);
     let view = server.call("get_status", &json!({ "workflow_id": id }));
     assert_eq!(view["error"]["code"], "WORKFLOW_NOT_FOUND");
+}
+
+/// Ends the process of a purge before and after each of its commits. At no time anything is torn, and the next run takes
+/// what is left.
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_purge_that_is_killed_is_completed_by_the_next() {
+    let server = served(&["--set", "idempotency.retention=1ms"]);
+    let ids: Vec<String> = (1..=3).map(|n| visited(&server, &format!("GATE-{n}"))).collect();
+    for id in &ids {
+        finished(&server, id);
+    }
+    let folder = server.stop();
+    std::thread::scope(|scope| {
+        for place in ["commit.before", "commit.after"] {
+            let (folder, ids) = (folder.path(), &ids);
+            scope.spawn(move || {
+                let killed = (0..50).take_while(|n| is_killed_at(folder, ids, place, *n)).count();
+                // A commit for each workflow at the least.
+                assert!((ids.len()..50).contains(&killed), "{place}: {killed}");
+            });
+        }
+    });
+}
+
+/// Purges a copy of the database, killed after `n` passes of this place. False if it came to its end before.
+#[cfg(feature = "failpoints")]
+fn is_killed_at(database: &Path, ids: &[String], place: &str, n: usize) -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(database.join("checkpoint.db"), folder.path().join("checkpoint.db")).unwrap();
+    let purge = |failpoints: &str| -> crate::binary::Ran {
+        let mut command = crate::binary::command(folder.path());
+        command.args(["workflow", "purge", "--completed-before", "2999-01-01", "--yes", "--json"]);
+        command.args(["--undelivered-too", "--set", "idempotency.retention=1ms"]);
+        command.env("FAILPOINTS", failpoints).output().unwrap().into()
+    };
+    let off = if n == 0 { String::new() } else { format!("{n}*off->") };
+    let killed = purge(&format!("{place}={off}1*return(abort)"));
+    if killed.code == 0 {
+        return false;
+    }
+    assert_eq!((killed.code, killed.out.as_str()), (-1, ""), "{place} {n}: {killed:#?}");
+    let verify = || run(folder.path(), &["workflow", "verify"]).exits(0).out;
+    verify();
+    let told = purge("").exits(0).json();
+    assert_eq!(told["spared_count"], 0, "{place} {n}: {told:#}");
+    assert!(verify().starts_with("ok: 0 workflows, 0 events"), "{place} {n}: {}", verify());
+    let first = run(folder.path(), &["workflow", "show", &ids[0]]).exits(1).err;
+    assert!(first.contains("it was purged at"), "{place} {n}: {first}");
+    assert_eq!(holding(folder.path(), VALUE), Vec::<String>::new(), "{place} {n}");
+    true
 }
