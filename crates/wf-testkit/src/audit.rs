@@ -3,12 +3,14 @@
 //! Reading order: [`history`] (what a bench writes down while it runs), `violation` (what is found), `call` (an attempt,
 //! read), `books` (a store, read whole); then the checks: `stored` (the store by itself, with `wf_core::engine::verify`),
 //! `keys` (what callers did with their keys), `answers` (what single answers say), [`linear`] (one order of all calls).
+//! [`deliveries`] holds what sinks received against the outbox.
 //!
 //! What only a backend can see (rows that belong to nothing) is a check of the backend.
 
 mod answers;
 mod books;
 mod call;
+pub mod deliveries;
 mod found;
 pub mod history;
 mod keys;

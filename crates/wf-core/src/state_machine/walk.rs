@@ -1,11 +1,11 @@
-//! Walks a history and says what must not be: gaps, links that do not hold, changed events, sensitive values that are not
-//! the ones in the chain, signatures of something else, a state that is not the fold of its events.
+//! Walks a history and says what must not be: gaps, links that do not hold, changed events, times that run back, sensitive
+//! values that are not the ones in the chain, signatures of something else, a state that is not the fold of its events.
 //!
 //! `engine::verify` walks the histories of a store with it, `evidence` the one of a document.
 
 use std::collections::BTreeSet;
 
-use crate::models::{Actor, AssetId, Cause, Digest, TenantId, Workflow, WorkflowId};
+use crate::models::{Actor, AssetId, Cause, Digest, TenantId, Timestamp, Workflow, WorkflowId};
 
 use super::chain::{event_hash, origin_hash};
 use super::event::{Event, EventBody};
@@ -17,6 +17,8 @@ pub(crate) struct Walk {
     tip: Digest,
     /// The last event that was looked at.
     pub(crate) seq: u64,
+    /// When the last event was.
+    at: Option<Timestamp>,
     state: Option<Workflow>,
     over: bool,
     /// Who caused which commit, by its first event.
@@ -33,6 +35,7 @@ impl Walk {
         Self {
             tip: origin_hash(tenant, id),
             seq: 0,
+            at: None,
             state: None,
             over: false,
             causes: Vec::new(),
@@ -61,6 +64,9 @@ impl Walk {
                 self.find("I4", format!("event {} was changed: its hash differs", event.seq));
             }
         }
+        if self.at.is_some_and(|before| event.at < before) {
+            self.find("I4", format!("event {} is earlier than the event before it", event.seq));
+        }
         if self.over {
             self.find("I6", format!("event {} comes after the completion", event.seq));
         }
@@ -84,6 +90,7 @@ impl Walk {
         }
         self.over |= event.body.kind() == "workflow_completed";
         self.tip = event.hash.clone();
+        self.at = self.at.max(Some(event.at));
         // Always onwards, whatever number an event claims to have: the walk must end.
         self.seq = event.seq.max(due);
         self.state = evolve(self.state.take(), event);

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use wf_core::errors::ErrorCode;
 use wf_core::models::{Actor, Phase};
 use wf_core::ports::LedgerKey;
+use wf_core::state_machine::Outcome as Word;
 
 use super::Invariant;
 use super::books::{Applied, Books, place_of};
@@ -20,6 +22,7 @@ pub(super) fn check(books: &Books, calls: &[Call<'_>], found: &mut Found) {
         }
         let Some(answer) = &call.answer else { continue };
         states(call, answer, found);
+        codes(call, answer, found);
         foreign.check(call, found);
         if let Some(seen) = &answer.seen {
             pinned(books, call, seen, found);
@@ -46,6 +49,27 @@ fn states(call: &Call<'_>, answer: &Answer, found: &mut Found) {
     if answer.outcome.is_none() {
         found.add(Invariant::I8, call.place(), "the outcome is none that there is");
     }
+}
+
+/// A refusal is one of the closed list and says truly whether to call again. An `INTERNAL` is one: a bench that makes the
+/// server panic asked for it, and the others look for panics in the log.
+fn codes(call: &Call<'_>, answer: &Answer, found: &mut Found) {
+    let Some(code) = &answer.error else {
+        if !answer.ok || answer.outcome == Some(Word::Error) {
+            found.add(Invariant::Codes, call.place(), "it is refused without a code");
+        }
+        return;
+    };
+    let known = ErrorCode::ALL.iter().find(|known| known.as_str() == code);
+    let message = match known {
+        None => format!("it is refused with {code}, which is no code"),
+        Some(known) if answer.retry.as_deref() != Some(known.retry().as_str()) => {
+            format!("{code} says retry {:?}", answer.retry)
+        }
+        Some(_) if answer.ok => format!("{code} and ok"),
+        Some(_) => return,
+    };
+    found.add(Invariant::Codes, call.place(), message);
 }
 
 /// I12: a workflow is shown with the definition that it started with.

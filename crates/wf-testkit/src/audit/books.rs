@@ -4,6 +4,7 @@
 mod commits;
 mod deadlines;
 mod messages;
+mod moves;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +21,7 @@ use super::found::Found;
 use commits::Grouping;
 use deadlines::Deadlines;
 use messages::Outbox;
+use moves::Moves;
 
 /// Rows asked of the store at once.
 const PAGE: u32 = 200;
@@ -163,6 +165,7 @@ impl Books {
         let digest = &workflow.procedure.digest;
         outbox.policy_of(store, digest).await?;
         let (mut grouping, mut due) = (Grouping::default(), Deadlines::default());
+        let mut moves = Moves::default();
         let mut after = 0;
         loop {
             let events = store.events(&workflow.tenant, &workflow.id, after, PAGE).await?;
@@ -172,6 +175,7 @@ impl Books {
             self.events += u64::try_from(events.len()).unwrap_or(u64::MAX);
             for event in events {
                 due.push(&event, found);
+                moves.push(&event, found);
                 if let Some(done) = grouping.push(event) {
                     outbox.commit(&workflow.tenant, digest, &done, found);
                 }
@@ -181,6 +185,7 @@ impl Books {
             outbox.commit(&workflow.tenant, digest, &done, found);
         }
         due.finish(&workflow, found);
+        moves.finish(&workflow, found);
         defined(store, &workflow, found).await?;
         let (started, commits) = grouping.into_parts();
         let place = (workflow.tenant.clone(), workflow.id.clone());

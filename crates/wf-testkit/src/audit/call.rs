@@ -42,6 +42,10 @@ pub(super) enum Fate {
 pub(super) struct Answer {
     pub(super) outcome: Option<Word>,
     pub(super) error: Option<String>,
+    /// Its `retry`.
+    pub(super) retry: Option<String>,
+    /// Its `ok`.
+    pub(super) ok: bool,
     /// The bytes of the answer with `duplicate` false, hashed; none when the answer is not canonical.
     pub(super) first: Option<Digest>,
     pub(super) seen: Option<Seen>,
@@ -129,6 +133,8 @@ impl Answer {
         let text = |pointer: &str| Some(result.pointer(pointer)?.as_str()?.to_owned());
         let outcome = text("/outcome").as_deref().and_then(Word::parse);
         let error = text("/error/code");
+        let retry = text("/error/retry");
+        let ok = result.get("ok") == Some(&Value::from(true));
         let held = text("/error/details/asset_id").zip(text("/error/details/workflow_id"));
         let scope = result.pointer("/error/details/scope").is_some();
         let current = result.pointer("/error/details/current_revision").and_then(Value::as_u64);
@@ -143,7 +149,7 @@ impl Answer {
         let first = canonical_string(&result).ok().filter(|_| canonical);
         let first = first.map(|text| Digest::of(text.as_bytes()));
         let held = held.filter(|_| error.as_deref() == Some("ASSET_LOCKED"));
-        Self { outcome, error, first, seen, current, held, scope, states, repeated }
+        Self { outcome, error, retry, ok, first, seen, current, held, scope, states, repeated }
     }
 
     fn fate(&self) -> Fate {

@@ -38,11 +38,11 @@ invariants! {
     I6,
     /// A replay returns the first result's bytes with `duplicate: true`; another payload is refused.
     I7,
-    /// There are four states.
+    /// There are four states, and only lawful moves between them.
     I8,
     /// A stale fence never writes.
     I9,
-    /// A message is sent only of what is committed.
+    /// A message is sent only of what is committed, each time the same, and in order.
     I10,
     /// Nothing of one tenant is visible to another.
     I11,
@@ -52,6 +52,8 @@ invariants! {
     I13,
     /// A refused call leaves no trace.
     Refused,
+    /// A refusal has a code of the closed list and says truly whether to call again.
+    Codes,
     /// What a caller sees of a workflow never goes back.
     Monotonic,
     /// There is one order of all calls that explains every answer and agrees with real time.

@@ -106,6 +106,9 @@ const STORED: &[Control] = &[
         s.commit("a-note").events[0].actor_name = Some("Eve".to_owned());
     }),
     control(Invariant::I4, "follows event", |s| drop(s.commit("a-note").events.pop())),
+    control(Invariant::I4, "is earlier than the event before it", |s| {
+        s.commit("a-note").events[0].at = at(-1_000_000);
+    }),
     control(Invariant::I5, "has no ledger row", |s| {
         s.commit("a-note").ledger.key.key = key("a-other");
     }),
@@ -132,6 +135,27 @@ const STORED: &[Control] = &[
     }),
     control(Invariant::I8, "COMPLETED with result None", |s| {
         s.commit("a-finish").next.result = None;
+    }),
+    // Bob's work is blocked: no value is taken, and it does not end as if all were well.
+    control(Invariant::I8, "(step_recorded) in BLOCKED", |s| {
+        let late = CommitBuilder::next(&bobs(s), at(0)).record("amount", "25").build();
+        s.commits.push(late);
+    }),
+    control(Invariant::I8, "(workflow_completed) in BLOCKED", |s| {
+        let end = CommitBuilder::next(&bobs(s), at(0)).complete().build();
+        s.commits.push(end);
+    }),
+    control(Invariant::I8, "(block_resolved) in RUNNING", |s| {
+        let resolved = s.commit("s-resolve").events[0].body.clone();
+        s.commit("a-note").events[0].body = resolved;
+    }),
+    control(Invariant::I8, "(workflow_started) in RUNNING", |s| {
+        let begun = bobs_start(s).events[0].body.clone();
+        s.commit("a-note").events[0].body = begun;
+    }),
+    control(Invariant::I8, "its events lead to BLOCKED with 1", |s| {
+        let last = s.commits.iter_mut().rfind(|c| c.next.owner.id == bob().actor);
+        last.unwrap().next.blocks.clear();
     }),
     control(Invariant::I10, "of no committed event", |s| {
         let mut message = s.commit("b-report").outbox[0].clone();
@@ -189,6 +213,16 @@ const ANSWERED: &[Control] = &[
     control(Invariant::I8, "no result object", |s| {
         s.attempt("look").outcome = Outcome::Answered { text: "oops".to_owned() };
     }),
+    control(Invariant::Codes, "which is no code", |s| {
+        s.answer("locked", |a| word(a, "/error/code", "BUSY"));
+    }),
+    control(Invariant::Codes, "says retry", |s| {
+        s.answer("locked", |a| word(a, "/error/retry", "same_call"));
+    }),
+    control(Invariant::Codes, "without a code", |s| {
+        s.answer("locked", |a| drop(a.as_object_mut().unwrap().remove("error")));
+    }),
+    control(Invariant::Codes, "and ok", |s| s.answer("locked", |a| a["ok"] = json!(true))),
     control(Invariant::I11, "it tells abroad of", |s| {
         let work = bobs(s).id;
         s.answer("abroad finds", |a| a["speech"] = json!(format!("There is {work}.")));

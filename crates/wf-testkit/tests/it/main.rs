@@ -6,6 +6,7 @@
 mod audit_clean;
 mod audit_controls;
 mod audit_deadlines;
+mod audit_deliveries;
 mod audit_linear;
 mod audit_story;
 mod build;
