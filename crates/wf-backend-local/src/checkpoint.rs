@@ -83,6 +83,7 @@ fn periods(shared: &Arc<Shared>, writer: &WeakSender<Job>, stop: &Receiver<Infal
         } else if let Err(error) = state.period() {
             tracing::warn!(%error, "a checkpoint did not succeed");
             state.conn = None;
+            state.shared.forget_pages();
         }
         state.probe();
     }

@@ -1,8 +1,9 @@
 //! Places where a build for tests can be made to fail, with the feature `failpoints`; a release build has nothing here.
 //!
 //! A whole process is asked through the environment, `FAILPOINTS="commit.after=7*off->1*return(abort)"`, as the crate
-//! `fail` reads it: `panic`, `sleep(MS)`, `return(abort)` (the process ends at once) and `return` (the place reports an
-//! error). What unit tests ask of one store is another thing: `writer::sabotage`.
+//! `fail` reads it: `panic`, `sleep(MS)`, `return(abort)` (the process ends at once), `return(stop)` (it stands still until
+//! somebody continues it, and goes on as if nothing had been) and `return` (the place reports an error). What unit tests ask
+//! of one store is another thing: `writer::sabotage`.
 
 use crate::fault::Cause;
 
@@ -38,6 +39,15 @@ pub(crate) const OPEN_SYNCHRONOUS: &str = "open.synchronous";
 /// notice that SQLite has rolled back.
 pub(crate) const CONNECTION_KEPT: &str = "connection.kept";
 
+/// Another one: pages that could not be written back are kept, and believed to be on the disk when they are written again.
+pub(crate) const PAGES_KEPT: &str = "pages.kept";
+
+/// Another one: whoever settles messages is believed, also one whose lease somebody else has.
+pub(crate) const SETTLE_UNFENCED: &str = "settle.unfenced";
+
+/// Another one: a lease counts until its expiry, however far away a wrong clock has put that.
+pub(crate) const LEASE_TRUSTED: &str = "lease.trusted";
+
 /// Fails here if it was asked for.
 #[cfg(feature = "failpoints")]
 pub(crate) fn hit(place: &'static str) -> Result<(), Cause> {
@@ -47,14 +57,16 @@ pub(crate) fn hit(place: &'static str) -> Result<(), Cause> {
     Ok(())
 }
 
-/// True if the place is to report an error; panics, waits or ends the process if that was asked for.
+/// True if the place is to report an error; panics, waits, ends or stops the process if that was asked for.
 #[cfg(feature = "failpoints")]
 pub(crate) fn is_asked(place: &'static str) -> bool {
-    fail::fail_point!(place, |how: Option<String>| {
-        if how.as_deref() == Some("abort") {
-            std::process::abort();
+    fail::fail_point!(place, |how: Option<String>| match how.as_deref() {
+        Some("abort") => std::process::abort(),
+        Some("stop") => {
+            use rustix::process::{Signal, getpid, kill_process};
+            kill_process(getpid(), Signal::STOP).is_err()
         }
-        true
+        Some(_) | None => true,
     });
     false
 }

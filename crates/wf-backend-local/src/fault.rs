@@ -219,6 +219,15 @@ impl Failure {
         }
     }
 
+    /// True when the disk may have failed, so that it is not known what it has of the files.
+    pub(crate) fn may_be_the_disks(&self) -> bool {
+        match self {
+            Self::NotApplied(trouble) => matches!(trouble, Trouble::Io(_) | Trouble::Full(_)),
+            Self::Unknown(_) => true,
+            Self::Corrupt(_) => false,
+        }
+    }
+
     /// As the answer to a commit. `after_ms` is when to try again.
     pub(crate) fn into_commit_error(self, after_ms: Option<i64>) -> CommitError {
         match self {

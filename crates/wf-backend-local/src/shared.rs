@@ -1,10 +1,13 @@
 //! What the store's handle, its writer and its checkpointer share: configuration, the files, and how it is doing.
 
+use std::fs::File;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::config::LocalConfig;
+use crate::failpoint;
 use crate::fault::{Failure, Trouble};
 use crate::place::{Footprint, InUse};
 
@@ -19,6 +22,8 @@ pub(crate) struct Shared {
     pub(crate) health: Health,
     /// Says to others that the file is in use, as long as there is a handle or a thread that uses it.
     in_use: InUse,
+    /// The database, once its pages had to be forgotten. Never closed: that would drop the locks of SQLite.
+    forgetting: OnceLock<ManuallyDrop<File>>,
     /// Faults that a test asked for.
     #[cfg(test)]
     pub(crate) sabotage: crate::writer::sabotage::Sabotage,
@@ -32,10 +37,45 @@ impl Shared {
             footprint,
             health: Health::default(),
             in_use,
+            forgetting: OnceLock::new(),
             #[cfg(test)]
             sabotage: crate::writer::sabotage::Sabotage::default(),
         }
     }
+
+    /// After an error of the disk: has the system forget what it keeps of the files in memory. Blocks that could not be written
+    /// back count as clean there. ext4 takes the same bytes a second time, says that they are on the disk, and has zeros in
+    /// their place after the next mount: the blocks are still marked as never written, and it does not look again.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn forget_pages(&self) {
+        use rustix::fs::{Advice, fadvise};
+        if failpoint::is_asked(failpoint::PAGES_KEPT) {
+            return;
+        }
+        if self.forgetting.get().is_none()
+            && let Ok(file) = File::open(&self.config.path)
+            && let Err(another) = self.forgetting.set(ManuallyDrop::new(file))
+        {
+            // Somebody was faster; this one must not be closed either.
+            std::mem::forget(another);
+        }
+        let forget = |file: &File| {
+            if let Err(error) = fadvise(file, 0, None, Advice::DontNeed) {
+                tracing::warn!(%error, "pages of the database cannot be forgotten");
+            }
+        };
+        if let Some(database) = self.forgetting.get() {
+            forget(database);
+        }
+        // Nobody has locks on the log.
+        if let Ok(log) = File::open(self.config.wal_path()) {
+            forget(&log);
+        }
+    }
+
+    /// Elsewhere there is nothing to be done.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn forget_pages(&self) {}
 
     /// Another process has the file open too, or that cannot be told.
     pub(crate) fn is_used_by_others(&self) -> bool {

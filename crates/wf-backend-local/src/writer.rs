@@ -8,6 +8,8 @@
 //! - Nothing is remembered between batches but the connection: other processes write to the file too.
 //! - Any error throws the connection away: after a full disk or an I/O error SQLite may or may not have rolled back, and
 //!   what it has in memory of the file may or may not be so. A new connection reads the file.
+//! - After an error of the disk what the system keeps of the files in memory is forgotten too: it may say of bytes that it
+//!   lost that they are written.
 //! - An error before COMMIT was sent means that nothing is applied. If it may be the fault of one record, the batch
 //!   runs again one job per transaction, so that only that one fails.
 //! - An error of COMMIT leaves the outcome of the whole batch open.
@@ -187,6 +189,9 @@ impl<'a> Writer<'a> {
             }
         };
         let answers = self.transact(&mut live, jobs);
+        if answers.as_ref().is_err_and(Failure::may_be_the_disks) {
+            self.shared.forget_pages();
+        }
         if answers.is_ok() {
             // A server that nobody calls does not keep what a sweep has read. Without success the pages only stay.
             if jobs.iter().any(Job::roams) {

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 use wf_core::models::Timestamp;
-use wf_core::ports::{Claim, ClaimedDeadline, Deadline, latest_live_expiry};
+use wf_core::ports::{Claim, ClaimedDeadline, Deadline};
 
 use crate::codec::decode::{self, Read};
 use crate::connection::{rows, run};
@@ -32,7 +32,7 @@ DELETE FROM deadlines
 pub(crate) fn claim(conn: &Connection, claim: &Claim) -> Read<Vec<ClaimedDeadline>> {
     let now = claim.now.as_ms();
     let until = now.saturating_add(claim.lease_ms);
-    let latest = latest_live_expiry(claim.now, claim.lease_ms).as_ms();
+    let latest = super::outbox::latest(claim);
     let claimed = rows(conn, CLAIMABLE, (now, latest, claim.limit), |columns| {
         let wid = columns.next::<i64>()?;
         let deadline = Deadline {

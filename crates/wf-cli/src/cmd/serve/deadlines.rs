@@ -20,6 +20,7 @@ use wf_core::ports::{ClockPort as _, NextDeadline, ReadError};
 use super::signals::stopped;
 use crate::ambient::SystemClock;
 use crate::exit::chain;
+use crate::failpoint;
 use crate::orchestrator::LocalOrchestrator;
 
 /// Longest sleep where no other process has the store: what is set here wakes, a clock that was set does not.
@@ -148,6 +149,8 @@ impl Firing {
         if claimed.is_empty() {
             return Ok(Then::Sleep(CROWDED));
         }
+        // Nothing but a stop or an end of the process can be asked for here.
+        let _ = failpoint::hit(failpoint::DEADLINE_CLAIMED);
         for due in claimed {
             let engine = Arc::clone(&self.engine);
             let firing = async move { engine.fire_in_order(due).await };
