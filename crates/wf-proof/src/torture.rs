@@ -3,11 +3,19 @@
 //! A bench breaks one kind of thing, under callers, and ends with the audit. Each has a negative control: the same bench
 //! over something that is broken on purpose, which must find it, or the bench has shown nothing.
 
+mod auth;
+mod clock;
+mod crew;
 mod disk;
+mod fence;
 mod kill;
+mod leftovers;
 mod model;
+mod peer;
 mod powercut;
+mod processes;
 pub mod run;
+mod sinks;
 
 use std::path::PathBuf;
 
@@ -66,4 +74,14 @@ pub struct Bench {
 }
 
 /// All benches, in the order in which they run.
-pub const BENCHES: &[Bench] = &[kill::KILL, powercut::POWERCUT, disk::DISK, model::MODEL];
+pub const BENCHES: &[Bench] = &[
+    kill::KILL,
+    powercut::POWERCUT,
+    disk::DISK,
+    model::MODEL,
+    fence::FENCE,
+    clock::CLOCK,
+    processes::PROCESSES,
+    auth::AUTH,
+    sinks::SINKS,
+];

@@ -14,6 +14,9 @@ use wf_testkit::audit::{Audit, Invariant, Violation};
 
 use crate::fault::Fault;
 
+/// How long one read of an audit may take, in milliseconds.
+const READ_TIMEOUT_MS: u64 = 120_000;
+
 /// What is wrong with a database that nobody writes to: the server is dead, or nothing is asked of it. Each line names
 /// the invariant, the place and what is wrong.
 ///
@@ -38,7 +41,7 @@ pub fn audit_live(database: &Path, attempts: &[Attempt]) -> Result<Vec<String>, 
     let folder = temporary()?;
     let copy = folder.path().join("checkpoint.db");
     on_runtime(async {
-        let live = LocalStore::open_existing(LocalConfig::new(database)).await;
+        let live = LocalStore::open_existing(patient(database)).await;
         let live =
             live.map_err(|error| Fault::Run(format!("the live database: {}", chain(&error))))?;
         let made = live.backup(&copy).await;
@@ -66,8 +69,15 @@ pub fn examine(database: &Path, attempts: &[Attempt]) -> Result<Audit, Fault> {
     look(&copy, attempts)
 }
 
+/// With the patience of somebody who looks at everything, on a machine that does much else.
+fn patient(database: &Path) -> LocalConfig {
+    let mut config = LocalConfig::new(database);
+    config.read_timeout_ms = READ_TIMEOUT_MS;
+    config
+}
+
 fn look(copy: &Path, attempts: &[Attempt]) -> Result<Audit, Fault> {
-    let config = LocalConfig::new(copy);
+    let config = patient(copy);
     on_runtime(async {
         let store = match LocalStore::open(config).await {
             Ok(opened) => opened.store,

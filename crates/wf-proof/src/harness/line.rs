@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use wf_testkit::audit::history::Outcome;
@@ -29,6 +30,7 @@ pub trait Line: fmt::Debug + Send {
 pub struct Http {
     gate: Gate,
     token: Option<String>,
+    patience: Option<Duration>,
     pass: Option<Pass>,
     connection: Option<(SocketAddr, Client)>,
 }
@@ -37,7 +39,13 @@ impl Http {
     /// To whatever server the gate is open for, with this token.
     #[must_use]
     pub fn new(gate: Gate, token: Option<String>) -> Self {
-        Self { gate, token, pass: None, connection: None }
+        Self { gate, token, patience: None, pass: None, connection: None }
+    }
+
+    /// The same for a caller that hangs up when no answer came for so long.
+    #[must_use]
+    pub fn impatient(self, patience: Duration) -> Self {
+        Self { patience: Some(patience), ..self }
     }
 }
 
@@ -55,7 +63,14 @@ impl Line for Http {
             Some((at, client)) if at == address => client,
             Some(_) | None => Client::bearing(address, self.token.as_deref()),
         };
-        let outcome = client.call(call.tool, &call.arguments).await;
+        let calling = client.call(call.tool, &call.arguments);
+        let outcome = match self.patience {
+            None => calling.await,
+            Some(patience) => match tokio::time::timeout(patience, calling).await {
+                Ok(outcome) => outcome,
+                Err(_) => return Outcome::Unknown { why: "the caller hung up".to_owned() },
+            },
+        };
         self.connection = Some((address, client));
         outcome
     }

@@ -34,7 +34,7 @@ use super::record::Recorder;
 use crate::fault::Fault;
 
 use caller::Caller;
-pub use procedure::hurried;
+pub use procedure::{hurried, talkative};
 
 /// What a caller does about a call whose outcome it does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,11 +209,23 @@ impl Workload {
     /// # Errors
     /// When the system gives no threads.
     pub fn start(plan: &Plan, gate: &Gate, recorder: &Arc<Recorder>) -> Result<Self, Fault> {
+        Self::over(plan, recorder, |_, token| Box::new(Http::new(gate.clone(), token)))
+    }
+
+    /// The same where each caller has its own way: `line` makes it, of the number of a caller and its token.
+    ///
+    /// # Errors
+    /// When the system gives no threads.
+    pub fn over(
+        plan: &Plan,
+        recorder: &Arc<Recorder>,
+        line: impl Fn(u32, Option<String>) -> Box<dyn Line>,
+    ) -> Result<Self, Fault> {
         let runtime = runtime()?;
         let mut callers = Callers::new(plan, recorder);
         for number in 0..plan.callers {
             let token = plan.person(number).map(|person| person.token.clone());
-            callers.spawn(number, Box::new(Http::new(gate.clone(), token)), runtime.handle());
+            callers.spawn(number, line(number, token), runtime.handle());
         }
         Ok(Self { callers, runtime })
     }

@@ -28,13 +28,17 @@ use std::time::Instant;
 
 use tokio::runtime::{Builder, Runtime};
 
+use super::run::say;
 use super::{Bench, Report, Setting, Size};
 use crate::fault::Fault;
+use crate::harness::disk::rules::Rule;
 
 use case::{Case, Draw, How};
 use cases::CASES;
 use scene::Scene;
 
+/// Points of a sweep on one database: after each the whole history of its callers is gone through.
+const POINTS_OF_A_DATABASE: usize = 40;
 /// Cases that run at the same time; none of them uses what another has.
 const LANES: usize = 2;
 
@@ -73,25 +77,50 @@ fn run(setting: &Setting) -> Result<Report, Fault> {
 
 /// Runs one case in its folder. A case that cannot be run here is left out, visibly.
 fn one(setting: &Setting, case: &Case, folder: &Path) -> Result<Report, Fault> {
-    let (mut report, begun) = (Report::default(), Instant::now());
+    let mut report = Report::default();
     if let (Some(why), Size::Short) = (case.only_soak, setting.size) {
         report.skipped.push(format!("{}: {why}", case.name));
         return Ok(report);
     }
+    let draw = Draw { seed: setting.seed, soak: setting.size == Size::Soak };
+    let How::Calls(group) = case.how else {
+        part(setting, case, folder, &draw, &[], &mut report)?;
+        return Ok(report);
+    };
+    let points = sweep::points(group, &draw);
+    let parts = points.len().div_ceil(POINTS_OF_A_DATABASE);
+    for (number, points) in points.chunks(POINTS_OF_A_DATABASE).enumerate() {
+        part(setting, case, &folder.join(number.to_string()), &draw, points, &mut report)?;
+        if draw.soak {
+            say(&format!("disk: {}: part {} of {parts}", case.name, number + 1));
+        }
+    }
+    Ok(report)
+}
+
+/// One database of a case, with these points of a sweep.
+fn part(
+    setting: &Setting,
+    case: &Case,
+    folder: &Path,
+    draw: &Draw,
+    points: &[Rule],
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let begun = Instant::now();
     let place = match case.ground.make(folder)? {
         Ok(place) => place,
         Err(why) => {
             report.skipped.push(format!("{}: {why}", case.name));
-            return Ok(report);
+            return Ok(());
         }
     };
-    let draw = Draw { seed: setting.seed, soak: setting.size == Size::Soak };
     let mut scene = Scene::open(setting, case, place)?;
     let ran = runtime()?.block_on(async {
         match case.how {
             How::Fault(trouble, expect) => phases::run(&mut scene, trouble, expect).await,
-            How::Calls(group) => sweep::run(&mut scene, group, &draw).await,
-            How::Own(own) => own(&mut scene, &draw).await,
+            How::Calls(group) => sweep::run(&mut scene, group, points, draw).await,
+            How::Own(own) => own(&mut scene, draw).await,
         }
     });
     if let Err(fault) = ran {
@@ -105,7 +134,7 @@ fn one(setting: &Setting, case: &Case, folder: &Path) -> Result<Report, Fault> {
     let took = begun.elapsed().as_secs_f64();
     report.done.push(format!("{} ({took:.1} s): {}", case.name, scene.done.join(", ")));
     report.found.extend(scene.found().map(|what| format!("{}: {what}", case.name)));
-    Ok(report)
+    Ok(())
 }
 
 /// For the callers of one case.

@@ -12,10 +12,10 @@
 
 mod control;
 mod creation;
-mod database;
+pub(super) mod database;
 mod faults;
 mod how;
-mod hurry;
+pub(super) mod hurry;
 mod tally;
 
 use indicatif::ProgressBar;

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::leftovers::{self, Alive};
 use super::{BENCHES, Bench, Report, Setting, Size};
 use crate::fault::Fault;
 use crate::harness::{self, record};
@@ -82,11 +83,14 @@ pub fn run(arguments: &Arguments) -> Result<bool, Fault> {
         folder.clone()
     } else {
         let fresh = tempfile::Builder::new()
-            .prefix("wf-torture-")
+            .prefix(leftovers::PREFIX)
             .tempdir()
             .map_err(Fault::io("a temporary folder"))?;
         temporary.insert(fresh).path().to_owned()
     };
+    let folder = absolute(&folder)?;
+    leftovers::clear(&std::env::temp_dir());
+    let _alive = Alive::begin(&folder)?;
     let seed = match arguments.seed {
         Some(seed) => seed,
         None => getrandom::u64().map_err(|e| Fault::Run(format!("no randomness: {e}")))?,

@@ -13,6 +13,9 @@ const UNWRITABLE: Expect =
 /// As before, but what fits into blocks that are there already is really done.
 const SCARCE: Expect = Expect { writes: Writes::Some, ..UNWRITABLE };
 
+/// As before, and one batch or another may go through, so that it is ready at times.
+const FORGETTING: Expect = Expect { ready: Ready::Either, ..SCARCE };
+
 /// Somebody else writes: a question of time, not of the disk.
 const BUSY: Expect = Expect { after_ms: true, ready: Ready::Either, ..UNWRITABLE };
 
@@ -82,6 +85,7 @@ pub(super) const CASES: &[Case] = &[
     own("pinned-log", others::pinned_log),
     fault("full-disk", Ground::Memory(24), Trouble::Full, SCARCE),
     fault("full-medium", Ground::Thin(24), Trouble::MediumFull, SCARCE),
+    fault("lost-write-back", Ground::Image, Trouble::WriteBack, FORGETTING),
     fault("read-only-disk", Ground::Image, Trouble::Aborted, UNWRITABLE),
     fault("file-size-limit", ANYWHERE, Trouble::FileLimit, SCARCE),
     fault("database-replaced", ANYWHERE, Trouble::Replaced(Part::Database), ANOTHER),

@@ -1,11 +1,14 @@
-//! The bench over a server that is broken on purpose: one that keeps the connection that a failed COMMIT poisoned, and
-//! one that acknowledges commits without writing them. Each must be found, by what is there to find it.
+//! The bench over a server that is broken on purpose: one that keeps the connection that a failed COMMIT poisoned, one that
+//! acknowledges commits without writing them, and one that believes a disk after an error. Each must be found, by what is there
+//! to find it.
 
 use std::path::Path;
 
 use super::case::{Case, Draw, Group, How};
 use super::cases::SYNC_OF_LOG;
+use super::ground::{Ground, Refusal};
 use super::scene::Scene;
+use super::trouble::Trouble;
 use crate::fault::Fault;
 use crate::harness::audit::audit;
 use crate::harness::disk::rules::{Action, Call, File};
@@ -40,17 +43,44 @@ const LIES: Case = Case {
     ..SYNC_OF_LOG
 };
 
-/// Both. Nothing is reported as found when one of them is not.
+/// Believes of blocks that could not be written back that they are on the disk once they are written again.
+const HOPES: Case = Case {
+    name: "control-lost-write-back",
+    ground: Ground::Image,
+    env: &[("FAILPOINTS", "pages.kept=return")],
+    how: How::Own(|scene, _| {
+        Box::pin(async move {
+            scene.work(6, "before the fault").await?;
+            let put = Trouble::WriteBack.put(scene)?;
+            scene.round(6).await?;
+            put.take(scene)?;
+            scene.round(6).await?;
+            scene.take_server()?.kill()?;
+            scene.place.reboot()
+        })
+    }),
+    ..SYNC_OF_LOG
+};
+
+/// All. Nothing is reported as found when one of them is not.
 pub(super) fn run(setting: &Setting) -> Result<Report, Fault> {
     let folder = setting.folder.join("disk");
     let (kept, lied) = std::thread::scope(|scope| {
-        let lied = scope.spawn(|| lies(setting, &folder.join(LIES.name)));
+        let lied = scope.spawn(|| {
+            let lied = lies(setting, &LIES, &folder)?.map_err(Fault::Run)?;
+            Ok::<_, Fault>((lied, lies(setting, &HOPES, &folder)?))
+        });
         let kept = keeps(setting, &folder.join(KEEPS.name));
         (kept, lied.join())
     });
-    let lied = lied.map_err(|_| Fault::Run("the control panicked".to_owned()))??;
+    let (lied, hoped) = lied.map_err(|_| Fault::Run("the control panicked".to_owned()))??;
     let mut report = Report::default();
-    for (what, found) in [("a poisoned connection", kept?), ("a lost commit", lied)] {
+    let mut all = vec![("a poisoned connection", kept?), ("a lost commit", lied)];
+    match hoped {
+        Ok(found) => all.push(("a lost write-back", found)),
+        Err(why) => report.done.push(format!("a lost write-back: left out: {why}")),
+    }
+    for (what, found) in all {
         let seen = if found.is_empty() { "NOT found" } else { "found" };
         report.done.push(format!("{what}: {seen}"));
         if found.is_empty() {
@@ -67,13 +97,22 @@ fn keeps(setting: &Setting, folder: &Path) -> Result<Vec<String>, Fault> {
     Ok(report.found.into_iter().filter(|what| what.contains("does not write again")).collect())
 }
 
-/// What the audit says.
-fn lies(setting: &Setting, folder: &Path) -> Result<Vec<String>, Fault> {
-    let place = LIES.ground.make(folder)?.map_err(Fault::Run)?;
-    let mut scene = Scene::open(setting, &LIES, place)?;
-    let How::Own(own) = LIES.how else { return Ok(Vec::new()) };
+/// What the audit says; the inner error is why it cannot be asked here.
+fn lies(
+    setting: &Setting,
+    case: &Case,
+    folder: &Path,
+) -> Result<Result<Vec<String>, Refusal>, Fault> {
+    let place = match case.ground.make(&folder.join(case.name))? {
+        Ok(place) => place,
+        Err(why) => return Ok(Err(why)),
+    };
+    let mut scene = Scene::open(setting, case, place)?;
+    let How::Own(own) = case.how else { return Ok(Ok(Vec::new())) };
     let draw = Draw { seed: setting.seed, soak: false };
     super::runtime()?.block_on(own(&mut scene, &draw))?;
-    scene.stop_somehow()?;
-    audit(&scene.launch.database(), &scene.recorder.attempts())
+    if scene.server().is_ok() {
+        scene.stop_somehow()?;
+    }
+    audit(&scene.launch.database(), &scene.recorder.attempts()).map(Ok)
 }

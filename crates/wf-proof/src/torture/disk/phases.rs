@@ -25,6 +25,14 @@ pub(super) async fn run(scene: &mut Scene, trouble: Trouble, expect: Expect) -> 
     let took = scene.recover().await?;
     scene.done.push(format!("writes again after {} ms", took.as_millis()));
     scene.work(4, "after the fault").await?;
+    if trouble == Trouble::WriteBack {
+        // What is in memory only goes with the mount.
+        scene.take_server()?.kill()?;
+        scene.place.reboot()?;
+        scene.start()?;
+        scene.recover().await?;
+        scene.work(2, "after the mount").await?;
+    }
     scene.close()
 }
 

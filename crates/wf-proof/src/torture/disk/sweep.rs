@@ -20,20 +20,29 @@ use crate::harness::disk::rules::{Call, File, Rule, When};
 /// How long the checkpointer is waited for: it comes once a second, and cuts the log in the second pause.
 const PERIODS: Duration = Duration::from_millis(2_500);
 
-/// Runs the points of a group.
-pub(super) async fn run(scene: &mut Scene, group: Group, draw: &Draw) -> Result<(), Fault> {
+/// The points of a group: all of them in a soak.
+pub(super) fn points(group: Group, draw: &Draw) -> Vec<Rule> {
+    if draw.soak {
+        return all(group);
+    }
+    let mut random = StdRng::seed_from_u64(draw.seed);
+    (0..group.points).filter_map(|_| one(group, &mut random)).collect()
+}
+
+/// Runs these points of a group.
+pub(super) async fn run(
+    scene: &mut Scene,
+    group: Group,
+    points: &[Rule],
+    draw: &Draw,
+) -> Result<(), Fault> {
     let Some(tap) = scene.tap.clone() else {
         return Err(Fault::Run("the sweep needs the preload library".to_owned()));
     };
     scene.work(2, "before the faults").await?;
-    let mut random = StdRng::seed_from_u64(draw.seed);
-    let points = if draw.soak {
-        all(group)
-    } else {
-        (0..group.points).filter_map(|_| one(group, &mut random)).collect()
-    };
+    let mut random = StdRng::seed_from_u64(draw.seed.wrapping_add(1));
     let (mut hit, mut refused, mut slowest) = (0, 0, Duration::ZERO);
-    for rule in &points {
+    for rule in points {
         scene.at = Some(rule.to_string());
         let before = tap.disturbed()?;
         refused += disturb(scene, &tap, group, *rule).await?;

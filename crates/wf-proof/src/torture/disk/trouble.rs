@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 
 use super::foreign::Foreign;
+use super::ground::Cut;
 use super::scene::Scene;
 use crate::fault::Fault;
 
@@ -42,6 +43,8 @@ pub(super) enum Trouble {
     Full,
     /// The medium under the file system is full, which nobody learns before the blocks are written back.
     MediumFull,
+    /// New blocks cannot be written back for a while; then they can. The file system goes on.
+    WriteBack,
     /// The file system refuses every write after an error of its medium.
     Aborted,
     /// Somebody else holds the write lock.
@@ -61,6 +64,8 @@ pub(super) enum Trouble {
 pub(super) enum Put {
     /// By removing what fills the disk.
     Ballast(PathBuf),
+    /// By the whole medium. Only when the file system is mounted again is seen what of it is there.
+    Medium(Cut, Foreign),
     /// By letting go.
     Foreign(Foreign),
     /// By giving a file its name back. `copy` is what took the place, and what was in it.
@@ -82,6 +87,12 @@ impl Trouble {
             Self::MediumFull => {
                 fill(scene.place.under())?;
                 Put::Reboot
+            }
+            Self::WriteBack => {
+                // So that the log grows beyond what it has.
+                let reader = Foreign::open(&database)?;
+                reader.read()?;
+                Put::Medium(scene.place.cut()?, reader)
             }
             Self::Aborted => {
                 scene.place.abort()?;
@@ -107,6 +118,10 @@ impl Put {
     /// Takes it away, and looks whether what should have been left alone was.
     pub(super) fn take(self, scene: &mut Scene) -> Result<(), Fault> {
         match self {
+            Self::Medium(cut, reader) => {
+                cut.give_back()?;
+                reader.leave()?;
+            }
             Self::Ballast(ballast) => {
                 fs::remove_file(ballast).map_err(Fault::io("freeing the disk"))?;
             }

@@ -286,7 +286,7 @@ fn ends_within(server: &mut Server, patience: Duration) -> Result<bool, Fault> {
 }
 
 /// An empty folder of this name, in place of one that an earlier run left.
-pub(super) fn fresh_folder(parent: &Path, name: &str) -> Result<PathBuf, Fault> {
+pub(in crate::torture) fn fresh_folder(parent: &Path, name: &str) -> Result<PathBuf, Fault> {
     let folder = parent.join(name);
     match std::fs::remove_dir_all(&folder) {
         Ok(()) => {}
@@ -298,7 +298,7 @@ pub(super) fn fresh_folder(parent: &Path, name: &str) -> Result<PathBuf, Fault> 
 }
 
 /// The last lines of a log.
-pub(super) fn tail(log: &str) -> String {
+pub(in crate::torture) fn tail(log: &str) -> String {
     let lines: Vec<&str> = log.lines().collect();
     lines.iter().skip(lines.len().saturating_sub(12)).copied().collect::<Vec<_>>().join(" | ")
 }

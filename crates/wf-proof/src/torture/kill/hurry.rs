@@ -11,12 +11,23 @@ const SCOPE: &str = "workflow:read workflow:write workflow:supervise";
 
 /// Lets the server have the procedure and take tokens. Answers the people, each with one.
 pub(super) fn prepare(launch: &mut Launch) -> Result<Vec<Someone>, Fault> {
+    procedure(launch)?;
+    people(launch)
+}
+
+/// Lets the server have the procedure.
+pub(in crate::torture) fn procedure(launch: &mut Launch) -> Result<(), Fault> {
     let procedures = launch.folder.join("procedures");
     std::fs::create_dir_all(&procedures)
         .and_then(|()| std::fs::write(procedures.join("pump-inspection.yaml"), hurried()))
         .map_err(Fault::io("the procedure"))?;
-    let arguments = ["--auth", "dev", "--procedures", "procedures"];
-    launch.arguments.extend(arguments.map(str::to_owned));
+    launch.arguments.extend(["--procedures", "procedures"].map(str::to_owned));
+    Ok(())
+}
+
+/// Lets the server take tokens. Answers the people, each with one.
+pub(in crate::torture) fn people(launch: &mut Launch) -> Result<Vec<Someone>, Fault> {
+    launch.arguments.extend(["--auth", "dev"].map(str::to_owned));
     PEOPLE.iter().map(|subject| someone(launch, subject)).collect()
 }
 
