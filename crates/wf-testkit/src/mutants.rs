@@ -9,8 +9,10 @@ mod life;
 mod mutation;
 mod outbox;
 mod reads;
+mod red;
 mod store;
 
 pub use fixture::MutantFixture;
-pub use mutation::{MUTATIONS, Mutation};
+pub use mutation::Mutation;
+pub use red::MUTATIONS;
 pub use store::MutantStore;

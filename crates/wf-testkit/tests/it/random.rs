@@ -54,6 +54,7 @@ const OUT_OF_REACH: &[Mutation] = &[
     Mutation::SizesTooSmall,
     Mutation::SchemaUnchecked,
     Mutation::ClaimUnlimited,
+    Mutation::DueByItsHistory,
     Mutation::SweepUnlimited,
     Mutation::SettleIgnoresTenant,
     Mutation::LeasePerWorkflow,
