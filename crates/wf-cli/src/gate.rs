@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::config::auth::AuthMode;
 use crate::dev_key;
 use crate::exit::{Failure, chain};
+use crate::failpoint;
 
 /// The issuer of development tokens; nobody fetches anything from there.
 const DEV_ISSUER: &str = "http://localhost/checkpoint-dev";
@@ -83,6 +84,7 @@ pub(crate) fn tokens(config: &Config) -> JwtConfig {
         jwks_url: auth.jwks_url.clone(),
         tenant_claim: auth.tenant_claim.clone(),
         roles_claim: auth.roles_claim.clone(),
+        key_times: failpoint::key_times(),
         ..claims(config, issuer)
     }
 }
