@@ -9,12 +9,15 @@ use clap::Args;
 use crate::ci;
 use crate::fault::Fault;
 use crate::process::{Run, available};
+use crate::python::Program;
 
-/// The pins of the Python peer's environment.
-const PINS: &str = "tests/bench/requirements.txt";
-/// Those of DBOS.
-const DBOS: &str = "tests/bench/dbos_requirements.txt";
-/// Those of Restate.
+/// The Python of the Python peer's environment.
+const PEER: Program =
+    Program { name: "python", folder: "bench/venv", pins: "tests/bench/requirements.txt" };
+/// That of DBOS.
+const DBOS: Program =
+    Program { name: "python", folder: "bench/dbos", pins: "tests/bench/dbos_requirements.txt" };
+/// The pins of Restate.
 const RESTATE: &str = "tests/bench/package-lock.json";
 
 /// How much to measure.
@@ -162,45 +165,28 @@ fn peers(root: &Path, engines: bool) -> Result<Vec<String>, Fault> {
         Some(path) => arguments.extend([flag.to_owned(), path.to_string_lossy().into_owned()]),
         None => println!("{needs} is not installed: without {name}"),
     };
-    found("--python", "the Python peer", python(root, PINS, "venv")?, "python3");
+    found("--python", "the Python peer", python(root, PEER)?, "python3");
     if engines {
-        found("--dbos", "DBOS", python(root, DBOS, "dbos")?, "python3");
+        found("--dbos", "DBOS", python(root, DBOS)?, "python3");
         found("--restate", "Restate", restate(root)?, "npm");
     }
     Ok(arguments)
 }
 
-/// The Python of an environment with these pins; installed when it is not there. None without a Python.
-fn python(root: &Path, pins: &str, name: &str) -> Result<Option<PathBuf>, Fault> {
-    if !available(root, "python3", &["--version"]) {
-        return Ok(None);
-    }
-    let environment = folder(root)?.join(name);
-    let python = environment.join("bin/python");
-    let installed = Stamp::of(root, pins, &environment)?;
-    if installed.is_there() {
-        return Ok(Some(python));
-    }
-    let shown = environment.to_string_lossy();
-    let pip =
-        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "-r", pins];
-    let made = Run::new(root, "python3", &["-m", "venv", "--clear", &shown]).succeeds()?
-        && Run::new(root, &python.to_string_lossy(), &pip).succeeds()?;
-    if !made {
-        return Err(Fault::parse(pins, &"this environment of Python cannot be installed"));
-    }
-    installed.leave()?;
-    Ok(Some(python))
+/// The Python of an environment. None without any Python.
+fn python(root: &Path, program: Program) -> Result<Option<PathBuf>, Fault> {
+    available(root, "python3", &["--version"]).then(|| program.install(root)).transpose()
 }
 
-/// The folder with the packages of Restate; installed when they are not there. None without npm.
+/// The folder with the packages of Restate; installed when they are not there with these pins. None without npm.
 fn restate(root: &Path) -> Result<Option<PathBuf>, Fault> {
     if !available(root, "npm", &["--version"]) {
         return Ok(None);
     }
     let packages = folder(root)?.join("restate");
-    let installed = Stamp::of(root, RESTATE, &packages)?;
-    if installed.is_there() {
+    let (pins, stamp) = (root.join(RESTATE), packages.join("installed.txt"));
+    let wanted = std::fs::read(&pins).map_err(|source| Fault::file(&pins, source))?;
+    if std::fs::read(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(Some(packages));
     }
     std::fs::create_dir_all(&packages).map_err(|source| Fault::file(&packages, source))?;
@@ -212,32 +198,8 @@ fn restate(root: &Path) -> Result<Option<PathBuf>, Fault> {
     if !Run::new(&packages, "npm", &npm).succeeds()? {
         return Err(Fault::parse(RESTATE, &"these packages cannot be installed"));
     }
-    installed.leave()?;
+    std::fs::write(&stamp, wanted).map_err(|source| Fault::file(&stamp, source))?;
     Ok(Some(packages))
-}
-
-/// What says that a folder was installed with certain pins.
-#[derive(Debug)]
-struct Stamp {
-    place: PathBuf,
-    wanted: Vec<u8>,
-}
-
-impl Stamp {
-    fn of(root: &Path, pins: &str, folder: &Path) -> Result<Self, Fault> {
-        let pins = root.join(pins);
-        let wanted = std::fs::read(&pins).map_err(|source| Fault::file(&pins, source))?;
-        Ok(Self { place: folder.join("installed.txt"), wanted })
-    }
-
-    fn is_there(&self) -> bool {
-        std::fs::read(&self.place).is_ok_and(|installed| installed == self.wanted)
-    }
-
-    /// Only after all of it is installed.
-    fn leave(self) -> Result<(), Fault> {
-        std::fs::write(&self.place, self.wanted).map_err(|source| Fault::file(&self.place, source))
-    }
 }
 
 #[cfg(test)]
