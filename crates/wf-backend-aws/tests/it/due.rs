@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use wf_core::engine::Fired;
-use wf_core::ports::{ClockPort as _, StorageBackendPort as _};
+use wf_core::ports::{BindingPort as _, ClockPort as _, StorageBackendPort as _};
 use wf_testkit::clock::ManualClock;
 
 use crate::bench::Bench;
