@@ -150,11 +150,17 @@ pub(super) async fn open_existing(table: &AwsTable) -> Result<TableStore, Failur
 }
 
 fn cannot_open(error: OpenError) -> Failure {
-    super::cannot_open(
+    let silent = matches!(error, OpenError::Unavailable { .. });
+    let failure = super::cannot_open(
         error,
         "restore the table from before the damage: docs/operations.md says how",
-    )
+    );
+    // Most often it is what somebody new has not set yet.
+    if silent { failure.help(HOW_TO_REACH) } else { failure }
 }
+
+/// What to look at where DynamoDB does not answer.
+const HOW_TO_REACH: &str = "look whether this process has credentials and a region of AWS and reaches DynamoDB there: `wf-cli doctor` says more, docs/dynamodb.md what is needed";
 
 /// Gives a recovered table a new store id and new fences; the new id. `progress` is told how many items were looked at.
 ///
@@ -227,4 +233,18 @@ pub(crate) async fn examine(
     clock: &dyn ClockPort,
 ) -> Result<Examination, Trouble> {
     examine::examine(&settings(table), clock).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_no_credentials_yet_is_told_where_to_look() {
+        let silent = cannot_open(OpenError::Unavailable { source: "no credentials".into() });
+        let said = silent.text();
+        assert!(said.contains("no credentials") && said.contains("wf-cli doctor"), "{said}");
+        let damaged = cannot_open(OpenError::Corrupt { what: "the table".to_owned() }).text();
+        assert!(damaged.contains("restore the table"), "{damaged}");
+    }
 }
