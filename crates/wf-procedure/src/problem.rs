@@ -26,9 +26,9 @@ pub struct Problem {
     pub line: usize,
     /// The column in characters, from 1; 0 when the problem has no place.
     pub column: usize,
-    /// What is wrong.
+    /// What is wrong, on one line.
     pub message: String,
-    /// What to write instead; may be empty.
+    /// What to write instead, on one line; empty only for a file that cannot be read.
     pub hint: String,
 }
 
@@ -50,6 +50,22 @@ impl std::error::Error for Problem {}
 
 /// Most problems kept of one file: beyond that nobody reads on.
 const PROBLEMS_MAX: usize = 100;
+
+/// Longest message or hint, in characters.
+const TEXT_CHARS_MAX: usize = 500;
+
+/// What is quoted from a file may be long, and hold ends of lines and colours of a terminal.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len().min(TEXT_CHARS_MAX));
+    for (count, c) in text.chars().enumerate() {
+        if count == TEXT_CHARS_MAX {
+            line.push('…');
+            break;
+        }
+        if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+    line
+}
 
 /// Collects the problems of one file.
 #[derive(Debug)]
@@ -75,8 +91,8 @@ impl Problems {
                 file: self.file.clone(),
                 line: at.line,
                 column: at.column,
-                message: message.into(),
-                hint: hint.into(),
+                message: one_line(&message.into()),
+                hint: one_line(&hint.into()),
             });
         }
     }

@@ -60,7 +60,8 @@ fn define(tree: &Node, document: &Document, problems: &mut Problems) -> Option<D
     let bytes = match canonical_bytes(&json) {
         Ok(bytes) => bytes,
         Err(error) => {
-            problems.add(tree.at, format!("the document has no canonical form: {error}"), "");
+            let message = format!("the document has no canonical form: {error}");
+            problems.add(tree.at, message, "write that part in another way, or leave it out");
             return None;
         }
     };

@@ -133,10 +133,13 @@ pub(super) fn too_deep(offset: usize) -> Fault {
     )
 }
 
+/// Where the language is described.
+const LANGUAGE: &str = "see https://github.com/google/cel-spec/blob/master/doc/langdef.md";
+
 /// The first error of the parser, with the line and column turned into an offset.
 fn syntax_fault(source: &str, errors: &cel::ParseErrors) -> Fault {
     let Some(first) = errors.errors.first() else {
-        return Fault::new(0, "not a CEL expression", "");
+        return Fault::new(0, "not a CEL expression", LANGUAGE);
     };
     let line = usize::try_from(first.pos.0).unwrap_or(1).max(1);
     let column = usize::try_from(first.pos.1).unwrap_or(1).max(1);
@@ -153,9 +156,5 @@ fn syntax_fault(source: &str, errors: &cel::ParseErrors) -> Fault {
     } else {
         crate::words::cut(&found.replace(['\n', '\r'], " "), 120)
     };
-    Fault::new(
-        before + column - 1,
-        format!("not a CEL expression: {message}"),
-        "see https://github.com/google/cel-spec/blob/master/doc/langdef.md",
-    )
+    Fault::new(before + column - 1, format!("not a CEL expression: {message}"), LANGUAGE)
 }

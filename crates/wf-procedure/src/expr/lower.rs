@@ -246,7 +246,8 @@ impl<'a> Checker<'a> {
             return Err(self.fault(id, "only steps can be looked through", supported));
         }
         if self.each.is_some() {
-            return Err(self.fault(id, "exists inside exists is not supported", ""));
+            let message = "exists inside exists is not supported";
+            return Err(self.fault(id, message, "write one beside the other, with && or ||"));
         }
         let step = call_args(&c.loop_step.expr);
         let (quantifier, body) = match (&c.accu_init.expr, step) {

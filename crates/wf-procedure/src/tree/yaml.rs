@@ -18,6 +18,9 @@ pub(crate) const FILE_BYTES_MAX: usize = 1024 * 1024;
 /// Most parts of a document, aliases resolved.
 const PARTS_MAX: usize = 50_000;
 
+/// `MAX_SAFE_INTEGER` of `wf_idempotency` as the double it is.
+const MAX_SAFE_DOUBLE: f64 = 9_007_199_254_740_991.0;
+
 /// Reads one document. `None` when something was wrong; then `problems` says what.
 pub(crate) fn read(source: &str, problems: &mut Problems) -> Option<Node> {
     if source.len() > FILE_BYTES_MAX {
@@ -43,8 +46,13 @@ pub(crate) fn read(source: &str, problems: &mut Problems) -> Option<Node> {
                 }
             }
             Err(error) => {
-                let at = position(error.marker());
-                builder.fault(at, format!("not valid YAML: {}", error.info()), "");
+                let (at, info) = (position(error.marker()), error.info());
+                let hint = if info.contains("anchor") {
+                    "name an anchor (&name) that stands before it, or write the value out"
+                } else {
+                    "look for a bracket, a quote or an indentation that is wrong there or before"
+                };
+                builder.fault(at, format!("not valid YAML: {info}"), hint);
                 break;
             }
         }
@@ -307,9 +315,11 @@ fn number(text: &str) -> Result<(), (String, String)> {
     }
     let survives = match text.parse::<i64>() {
         Ok(n) => n.unsigned_abs() <= wf_core::idempotency::MAX_SAFE_INTEGER,
+        // One that is whole and beyond 2^53 is a double too, perhaps; but no strict reader takes it back.
         Err(_) => text.parse::<f64>().is_ok_and(|double| {
-            decimal::Decimal::parse(&format!("{double}"))
-                .is_some_and(|kept| kept.exact == written.exact)
+            double.abs() <= MAX_SAFE_DOUBLE
+                && decimal::Decimal::parse(&format!("{double}"))
+                    .is_some_and(|kept| kept.exact == written.exact)
         }),
     };
     if survives {

@@ -83,6 +83,8 @@ fn bad_files_are_refused_with_place_and_advice() {
         let lines = source.lines().count();
         for problem in &problems {
             assert!(problem.line >= 1 && problem.line <= lines + 1, "no place: {problem}");
+            assert!(!problem.hint.is_empty(), "no advice: {problem}");
+            assert!(!problem.to_string().contains(char::is_control), "not one line: {problem}");
         }
         let found: String = problems.iter().map(|p| format!("{p}\n")).collect();
         compare(&path.with_extension("txt"), &found, &mut failures);
