@@ -43,6 +43,7 @@ class History:
     answers_lost: int = 0
     sent_twice: int = 0
     unanswered: int = 0
+    ended_by_itself: int = 0
 
 
 def count(history, recorded):
@@ -84,7 +85,7 @@ def count(history, recorded):
         },
         "faults": {
             "kills": history.kills, "answers_lost": history.answers_lost, "sent_twice": history.sent_twice,
-            "no_answer": history.unanswered, "rivals": sum(attempt.kind == RIVAL for attempt in sent),
+            "no_answer": history.unanswered, "ended_by_itself": history.ended_by_itself, "rivals": sum(attempt.kind == RIVAL for attempt in sent),
             "repeated": sum(attempt.repeated for attempt in sent),
         },
     }

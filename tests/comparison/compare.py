@@ -13,6 +13,7 @@ import datetime
 import json
 import os
 import platform
+import re
 import shutil
 import sys
 import tempfile
@@ -88,7 +89,7 @@ def refusals(history):
     said = {}
     for attempt in history.attempts:
         if attempt.outcome == audit.REFUSED:
-            text = f"{attempt.kind}{' again' if attempt.refused_again else ''}: " + " ".join(attempt.answer.split())[:160]
+            text = f"{attempt.kind}{' again' if attempt.refused_again else ''}: " + re.sub(r"/tmp/\S+", "…", " ".join(attempt.answer.split()))[:160]
             said[text] = said.get(text, 0) + 1
     return dict(sorted(said.items(), key=lambda item: -item[1])[:4])
 

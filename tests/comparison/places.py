@@ -30,7 +30,7 @@ class Places:
 
     def said(self, *command):
         """What a program prints."""
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
         if done.returncode:
             raise Missing(f"{Path(command[0]).name} does not run: {(done.stdout + done.stderr).strip()[-300:]}")
         return done.stdout.strip()
@@ -86,19 +86,6 @@ class Places:
         found = re.search(rf'"node_modules/{re.escape(package)}": {{\s*"version": "([^"]+)"', (HERE / "package-lock.json").read_text())
         return found.group(1)
 
-    def crate(self, name, version):
-        """A program from Cargo's registry, built in the dev profile."""
-        home = self.work / "cargo"
-        program = home / "bin" / name
-        if not program.exists():
-            if shutil.which("cargo") is None:
-                raise Missing("cargo is not installed")
-            print(f"builds {name} {version}, which takes minutes", flush=True)
-            environment = {**os.environ, "CARGO_TARGET_DIR": str(self.work / "cargo-target"), "CARGO_PROFILE_DEV_DEBUG": "0"}
-            install(["cargo", "install", f"{name}@{version}", "--locked", "--debug", "--quiet", "--root", home], env=environment, cwd=self.work)
-            shutil.rmtree(self.work / "cargo-target", ignore_errors=True)
-        return program
-
 
 def stamped(home, pins):
     installed = home / "installed"
@@ -122,8 +109,8 @@ def interpreter(pythons):
         for name in [sys.executable, "python3", f"python{version}", *sorted(known.glob(f"{version}.*/bin/python3"), reverse=True)]:
             try:
                 said = subprocess.run([str(name), "-c", "import sys, venv; print('%d.%d' % sys.version_info[:2])"], capture_output=True,
-                                      text=True, timeout=20)
-            except OSError:
+                                      text=True, timeout=120)
+            except (OSError, subprocess.TimeoutExpired):
                 continue
             if said.returncode == 0 and said.stdout.strip() == version:
                 return name

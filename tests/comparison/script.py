@@ -49,7 +49,7 @@ class Script:
     def __init__(self, peer, settings):
         self.peer, self.settings = peer, settings
         self.history, self.values, self.runs = History(), Values(), []
-        self.up, self.settled = asyncio.Event(), 0
+        self.up, self.starting, self.settled = asyncio.Event(), asyncio.Lock(), 0
         self.progress, self.open, self.moved = asyncio.Condition(), Counter(), {}
 
     async def play(self):
@@ -75,11 +75,22 @@ class Script:
         return self.history, recorded
 
     async def again(self):
+        async with self.starting:
+            self.history.kills += 1
+            await self.restart()
+
+    async def restart(self):
         self.up.clear()
-        self.history.kills += 1
         await self.peer.kill()
         await self.peer.start()
         self.up.set()
+
+    async def revive(self):
+        """Starts a server that ended by itself, as a host does."""
+        async with self.starting:
+            if not self.peer.server.running():
+                self.history.ended_by_itself += 1
+                await self.restart()
 
     async def crash(self):
         """Kills at seeded counts of settled readings, in the middle of whatever the callers do then."""
@@ -158,6 +169,7 @@ class Script:
 
     async def insist(self, call, attempt=None, lose=False, twice=False):
         """Sends a call until it has an answer: its value, or Refused."""
+        reason = None
         for sent in range(TRIES):
             await asyncio.wait_for(self.up.wait(), PATIENCE)
             if attempt:
@@ -169,9 +181,11 @@ class Script:
                     value, attempt.refused_again = await first(call)
                 else:
                     value = await call()
-            except Gone:
+            except Gone as gone:
+                reason = gone
                 self.history.unanswered += 1
                 await asyncio.sleep(0.01)
+                await self.revive()
                 continue
             except Refused:
                 if not (lose and sent == 0):
@@ -180,7 +194,7 @@ class Script:
                 self.history.answers_lost += 1
                 continue
             return value
-        raise Stuck(f"no answer after {TRIES} tries")
+        raise Stuck(f"no answer after {TRIES} tries: {reason}")
 
 
 async def first(call):

@@ -128,8 +128,11 @@ class Server:
     async def run(self, now):
         raise NotImplementedError
 
+    def running(self):
+        return self.now is not None and not self.now.dead.is_set()
+
     def current(self):
-        if self.now is None or self.now.dead.is_set():
+        if not self.running():
             raise Gone("the server is not there")
         return self.now
 
@@ -158,6 +161,8 @@ class Speaking(Server):
         try:
             result = await now.guard(now.client.call_tool(tool, arguments))
         except MCPError as fault:
+            if fault.code == CONNECTION_CLOSED and not isinstance(self, Http):
+                now.dead.set()  # The only connection is over, and with it the process that was its other end.
             if fault.code in (CONNECTION_CLOSED, REQUEST_TIMEOUT) or not alive(now.pid):
                 raise Gone(str(fault)) from fault
             raise Refused(str(fault)) from fault

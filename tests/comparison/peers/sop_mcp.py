@@ -18,7 +18,7 @@ def document():
 
 class SopMcp(Peer):
     name, licence = "sop-mcp", "Apache-2.0"
-    purpose = "reads procedures in Markdown out to an agent step by step, with versions; keeps no runs, and does not say so of itself"
+    purpose = "reads procedures in Markdown out to an agent step by step, with versions; it does not claim to keep runs"
     mapping = "a reading is `run_sop(current_step, step_output)`; there is nothing to read it back from"
     keeps = False
 
