@@ -1,6 +1,6 @@
 //! The figures of the product beside their floors, measured in one run on one machine. [`run`] is the program.
 //!
-//! Measuring: [`load`] is the closed loop of callers that every server is measured with, [`work`] the calls that it makes,
+//! Measuring: [`load`] is the closed loop of callers that every server is measured with, its [`plan`], [`work`] the calls that it makes,
 //! [`wire`] one connection, [`process`] what the system says about a server's process, [`samples`] times and what is said
 //! of them. The floors: [`raw`] (the same rows in SQLite) and [`echo`] (bare HTTP); [`child`] starts the echo and the
 //! Python peer, [`peers`] other engines, [`contenders`] measures each of them and the product the same way. Size: [`fill`]
@@ -11,6 +11,7 @@
 
 pub mod auth;
 mod backlogs;
+mod beside;
 pub mod child;
 pub mod contenders;
 pub mod deadlines;
@@ -23,6 +24,7 @@ pub mod load;
 pub mod machine;
 pub mod outbox;
 pub mod peers;
+pub mod plan;
 pub mod plot;
 pub mod process;
 pub mod raw;

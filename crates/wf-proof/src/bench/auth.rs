@@ -8,7 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::contenders::{launch, temporary};
-use super::load::{self, Measured, Plan};
+use super::load::{self, Measured};
+use super::plan::Plan;
 use super::run::say;
 use super::samples::Spread;
 use super::tokens::{Algorithm, Issuer, Shown};

@@ -8,8 +8,9 @@ use bytes::Bytes;
 use tempfile::TempDir;
 
 use super::child::Other;
-use super::load::{self, Measured, Plan, Wanted};
+use super::load::{self, Measured, Wanted};
 use super::peers::{Installed, Peer, Settings};
+use super::plan::Plan;
 use super::raw::{self, Raw, Rows};
 use super::wire::Connection;
 use super::work::procedures_below;

@@ -12,7 +12,8 @@ use serde::Serialize;
 use tokio::time::sleep;
 
 use super::contenders::{launch, temporary};
-use super::load::{self, Measured, Plan};
+use super::load::{self, Measured};
+use super::plan::Plan;
 use super::process::resident;
 use super::run::{megabytes, say};
 use super::samples::Spread;

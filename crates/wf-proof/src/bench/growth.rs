@@ -10,7 +10,8 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::contenders::{serve, temporary};
-use super::load::{self, Plan, Wanted};
+use super::load::{self, Wanted};
+use super::plan::Plan;
 use super::samples::Samples;
 use super::wire::Connection;
 use super::work::{Names, Round, expect, take_up};

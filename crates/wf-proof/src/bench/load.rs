@@ -4,7 +4,6 @@
 //! many steps. Before a phase every caller starts workflows, after it it finishes them; neither counts. A phase counts
 //! until the first caller has nothing left or the time is over, so that all callers are at work all the time.
 
-use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -13,59 +12,13 @@ use serde::Serialize;
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::process::{processor_time, resident};
+use super::plan::Plan;
+use super::process::processor_time;
 use super::samples::{Quantiles, Samples};
 use super::tokens::Shown;
 use super::wire::{Call, Connection};
 use super::work::{Form, Names, OPEN_MAX, Round, expect, is_duplicate, is_list};
 use crate::fault::Fault;
-use crate::harness::server::Server;
-
-/// What to put on a server.
-#[derive(Debug, Clone, Copy)]
-pub struct Plan {
-    /// The server.
-    pub address: SocketAddr,
-    /// Its process.
-    pub pid: u32,
-    /// Another process that is part of it.
-    pub beside: Option<u32>,
-    /// How it wants its calls.
-    pub form: Form,
-    /// How many callers.
-    pub callers: usize,
-    /// How long steps are measured, in all phases together.
-    pub time: Duration,
-    /// Send all steps of each phase once more, and measure that apart.
-    pub replays: bool,
-}
-
-impl Plan {
-    /// Steps alone, on a server of ours.
-    #[must_use]
-    pub fn of(server: &Server, callers: usize, time: Duration) -> Self {
-        Self::on(server.address(), server.id(), callers, time)
-    }
-
-    /// Steps alone, on a server of one process that speaks MCP.
-    #[must_use]
-    pub const fn on(address: SocketAddr, pid: u32, callers: usize, time: Duration) -> Self {
-        Self { address, pid, beside: None, form: Form::Mcp, callers, time, replays: false }
-    }
-
-    /// Processor time of all its processes.
-    fn processor_time(&self) -> Result<Duration, Fault> {
-        let beside = self.beside.map_or(Ok(Duration::ZERO), processor_time)?;
-        Ok(processor_time(self.pid)? + beside)
-    }
-
-    /// Memory of all its processes, now and at most; the most of each, which may not have been at once.
-    fn resident(&self) -> Result<(u64, u64), Fault> {
-        let (now, most) = resident(self.pid)?;
-        let (also, also_most) = self.beside.map_or(Ok((0, 0)), resident)?;
-        Ok((now + also, most + also_most))
-    }
-}
 
 /// What a load measured.
 #[derive(Debug, Clone, Default, Serialize)]

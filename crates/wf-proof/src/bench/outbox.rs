@@ -10,7 +10,8 @@ use rusqlite::OpenFlags;
 use tokio::time::sleep;
 
 use super::contenders::{absolute, launch, temporary};
-use super::load::{self, Measured, Plan};
+use super::load::{self, Measured};
+use super::plan::Plan;
 use super::process::resident;
 use super::run::{megabytes, say};
 use super::samples::Spread;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::child::Other;
-use super::load::Plan;
+use super::plan::Plan;
 use super::wire::{Call, Connection};
 use super::work::{Form, Names, Round};
 use crate::fault::Fault;
@@ -107,10 +107,7 @@ impl Peer {
         let mut command = Command::new(&server);
         command.arg("--config-file").arg(&config).arg("--no-logo");
         let server = Other::begin("restate", command, folder)?;
-        register(admin, ingress, service.address()).await.map_err(|fault| match fault {
-            Fault::Run(what) => Fault::Server { what, log: server.log() },
-            other => other,
-        })?;
+        register(&server, [admin, ingress], service.address()).await?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, ingress));
         Ok(Self { form: Form::Restate, address, processes: vec![server, service], settings })
     }
@@ -189,15 +186,16 @@ fn settings_in(log: &str) -> Result<String, Fault> {
     })
 }
 
-/// Tells Restate of the service, as soon as it listens, and waits until a call of it is answered.
-async fn register(admin: u16, ingress: u16, service: SocketAddr) -> Result<(), Fault> {
+/// Tells Restate of the service, as soon as it listens, and waits until calls of it are answered.
+async fn register(server: &Other, ports: [u16; 2], service: SocketAddr) -> Result<(), Fault> {
     let body = Bytes::from(json!({ "uri": format!("http://{service}/") }).to_string());
     let call = Call { path: Uri::from_static("/deployments"), key: None, body };
     let mut names = Names::new()?;
     let end = Instant::now() + PATIENCE;
-    while let Err(fault) = first_calls([admin, ingress], &call, &mut names).await {
+    while let Err(fault) = first_calls(ports, &call, &mut names).await {
         if Instant::now() > end {
-            return Err(Fault::Run(format!("Restate calls no service: {}", fault.chain())));
+            let what = format!("Restate calls no service: {}", fault.chain());
+            return Err(Fault::Server { what, log: server.log() });
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

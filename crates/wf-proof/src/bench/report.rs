@@ -68,7 +68,7 @@ fn markdown(figures: &Figures) -> String {
 
 /// What the engines ran with, in their own words; that one is missing must be seen.
 fn settings(figures: &Figures) -> String {
-    let mut text = String::new();
+    let mut text = "What the engines ran with, in their own words:\n\n".to_owned();
     for name in ["Restate", "DBOS"] {
         let found = figures.settings.iter().find(|peer| peer.name == name);
         let said = found.map_or("not measured: it was not installed", |peer| &peer.settings);
@@ -113,6 +113,20 @@ type Cell<'a> = &'a dyn Fn(&Round) -> Option<f64>;
 /// A server's loads under one caller and under many.
 type Pair = fn(&Round) -> Option<[&Measured; 2]>;
 
+/// A line of the table: a cell that nothing was measured for is empty.
+fn medians(rounds: &[Round], name: &str, cells: [Cell<'_>; 8]) -> String {
+    let mut text = format!("| {name} ");
+    for cell in cells {
+        let values: Vec<f64> = rounds.iter().filter_map(cell).collect();
+        let _ = match values.as_slice() {
+            [] => write!(text, "| "),
+            some => write!(text, "| {:.0} ", Spread::of(some).median),
+        };
+    }
+    text.push_str("|\n");
+    text
+}
+
 /// The times and rates behind the ratios.
 fn absolute(figures: &Figures) -> String {
     let mut text = format!(
@@ -120,17 +134,8 @@ fn absolute(figures: &Figures) -> String {
          |---|---|---|---|---|---|---|---|---|\n",
         callers = figures.callers
     );
-    let mut row = |name: &str, cells: [Cell<'_>; 8]| {
-        let _ = write!(text, "| {name} ");
-        for cell in cells {
-            let values: Vec<f64> = figures.rounds.iter().filter_map(cell).collect();
-            let _ = match values.as_slice() {
-                [] => write!(text, "| "),
-                some => write!(text, "| {:.0} ", Spread::of(some).median),
-            };
-        }
-        text.push_str("|\n");
-    };
+    let mut row =
+        |name: &str, cells: [Cell<'_>; 8]| text.push_str(&medians(&figures.rounds, name, cells));
     let none: Cell<'_> = &|_| None;
     let servers: [(&str, Pair); 5] = [
         ("Checkpoint", |r| Some([&r.product_one, &r.product_many])),

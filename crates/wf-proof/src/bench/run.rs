@@ -8,14 +8,13 @@ use tokio::runtime::Runtime;
 
 use super::auth;
 use super::backlogs::{DeadlinesArguments, OutboxArguments, one_deadlines, one_outbox};
-use super::contenders::{Contenders, absolute, serve, temporary};
+use super::beside::{FiguresArguments, FloorsArguments, all_figures, floors};
+use super::contenders::{serve, temporary};
 use super::echo;
-use super::figures::{self, Asked};
 use super::fill;
 use super::foreign;
-use super::load::{self, Measured, Plan};
-use super::peers::Installed;
-use super::report;
+use super::load::{self, Measured};
+use super::plan::Plan;
 use super::samples::Quantiles;
 use super::seeing;
 use super::slow;
@@ -130,75 +129,6 @@ struct SeeingArguments {
     /// How many times as long the p50 of a step may be, with one caller
     #[arg(long, value_name = "TIMES", default_value_t = 1.1)]
     most: f64,
-}
-
-#[derive(Debug, Args)]
-struct FloorsArguments {
-    /// The built server; its rows and answers are the measure
-    #[arg(long, value_name = "FILE")]
-    server: PathBuf,
-    /// The Python of the peer's environment, which `cargo xtask bench` makes
-    #[arg(long, value_name = "FILE")]
-    python: Option<PathBuf>,
-    #[command(flatten)]
-    engines: EnginesArguments,
-    /// How long each is measured
-    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
-    seconds: f64,
-}
-
-/// Engines of durable work; what is not given is left out.
-#[derive(Debug, Args)]
-struct EnginesArguments {
-    /// The Python of an environment with DBOS, which `cargo xtask bench` makes
-    #[arg(long, value_name = "FILE")]
-    dbos: Option<PathBuf>,
-    /// The folder with the packages of Restate, which `cargo xtask bench` makes
-    #[arg(long, value_name = "FOLDER")]
-    restate: Option<PathBuf>,
-}
-
-impl EnginesArguments {
-    fn installed(&self) -> Result<Installed, Fault> {
-        let absolute = |path: &Option<PathBuf>| path.as_deref().map(absolute).transpose();
-        Ok(Installed { dbos: absolute(&self.dbos)?, restate: absolute(&self.restate)? })
-    }
-}
-
-#[derive(Debug, Args)]
-struct FiguresArguments {
-    /// The built server
-    #[arg(long, value_name = "FILE")]
-    server: PathBuf,
-    /// The Python of the peer's environment, which `cargo xtask bench` makes; without it the peer is left out
-    #[arg(long, value_name = "FILE")]
-    python: Option<PathBuf>,
-    #[command(flatten)]
-    engines: EnginesArguments,
-    /// Folder for databases; the filled ones stay there for the next run
-    #[arg(long, value_name = "FOLDER")]
-    databases: PathBuf,
-    /// Folder for benchmarks.json, benchmarks.svg and the figures of benchmarks.md
-    #[arg(long, value_name = "FOLDER")]
-    out: PathBuf,
-    /// How often everything is measured
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
-    /// How long each thing is measured in a round
-    #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
-    seconds: f64,
-    /// Workflows of the large database
-    #[arg(long, value_name = "NUMBER", default_value_t = 1_000_000)]
-    workflows: u64,
-    /// Workflows of the small database
-    #[arg(long, value_name = "NUMBER", default_value_t = 1_000)]
-    few: u64,
-    /// Events of the long history
-    #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
-    events: u64,
-    /// Callers of the wide load
-    #[arg(long, default_value_t = 64)]
-    callers: usize,
 }
 
 #[derive(Debug, Args)]
@@ -325,81 +255,12 @@ async fn one_load(asked: &LoadArguments) -> Result<(), Fault> {
     server.stop().map(|_| ())
 }
 
-async fn floors(asked: &FloorsArguments) -> Result<(), Fault> {
-    let contenders = Contenders::new(
-        &asked.server,
-        asked.python.as_deref(),
-        asked.engines.installed()?,
-        None,
-        duration(asked.seconds)?,
-    )
-    .await?;
-    for peer in contenders.settings().await? {
-        say(&format!("{}: {}", peer.name, peer.settings));
-    }
-    for batch in ["one by one", "64 together"] {
-        let raw = contenders.raw(batch != "one by one").await?;
-        say(&format!(
-            "raw SQLite, {batch}: {:.0} steps/s; a transaction p50 {:.0} µs, p99 {:.0} µs",
-            raw.rate, raw.times.p50_us, raw.times.p99_us
-        ));
-    }
-    for callers in [1, 64] {
-        say("bare echo");
-        print(&contenders.echo(callers).await?);
-        if let Some(peer) = contenders.peer(callers).await? {
-            say("Python peer");
-            print(&peer);
-        }
-        if let Some(peer) = contenders.restate(callers).await? {
-            say("Restate");
-            print(&peer);
-        }
-        if let Some(peer) = contenders.dbos(callers).await? {
-            say("DBOS");
-            print(&peer);
-        }
-    }
-    Ok(())
-}
-
-async fn all_figures(asked: &FiguresArguments) -> Result<(), Fault> {
-    let figures = figures::measure(&Asked {
-        server: asked.server.clone(),
-        python: asked.python.clone(),
-        engines: asked.engines.installed()?,
-        folder: asked.databases.clone(),
-        rounds: asked.rounds.max(1),
-        time: duration(asked.seconds)?,
-        callers: asked.callers,
-        workflows: (asked.few, asked.workflows),
-        history: asked.events,
-    })
-    .await?;
-    for said in &figures.verdicts {
-        say(&format!(
-            "{} {:<11} {} {}: {:.2} ({:.2} to {:.2}) {}",
-            said.name,
-            if said.reached { "reached" } else { "NOT REACHED" },
-            said.what,
-            said.target,
-            said.value.median,
-            said.value.min,
-            said.value.max,
-            said.unit
-        ));
-    }
-    report::write(&figures, &asked.out)?;
-    say(&format!("written to {}", asked.out.display()));
-    Ok(())
-}
-
 pub(super) fn duration(seconds: f64) -> Result<Duration, Fault> {
     Duration::try_from_secs_f64(seconds)
         .map_err(|error| Fault::Run(format!("{seconds} seconds: {error}")))
 }
 
-fn print(measured: &Measured) {
+pub(super) fn print(measured: &Measured) {
     let times = |name: &str, q: &Quantiles| {
         say(&format!(
             "{name:<9} p50 {:.0} µs, p90 {:.0}, p99 {:.0}, p999 {:.0} ({} calls)",

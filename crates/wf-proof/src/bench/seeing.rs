@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::contenders::{launch, temporary};
-use super::load::{self, Measured, Plan};
+use super::load::{self, Measured};
+use super::plan::Plan;
 use super::run::say;
 use super::samples::Spread;
 use crate::fault::Fault;

@@ -16,7 +16,8 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::contenders::{serve, temporary};
-use super::load::{self, Plan};
+use super::load;
+use super::plan::Plan;
 use super::run::say;
 use super::samples::Spread;
 use crate::fault::Fault;

@@ -252,3 +252,20 @@ fn object(value: Value) -> Map<String, Value> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::Form;
+
+    #[test]
+    fn restate_has_the_unit_in_the_path_and_the_key_in_a_header() {
+        let call = |form: Form| form.call(7, "step", "key-1", Bytes::from_static(b"{}"));
+        let there = call(Form::Restate).expect("a call");
+        assert_eq!(there.path.path(), "/unit/UNIT-7/step");
+        assert_eq!(there.key.as_ref().map(http::HeaderValue::as_bytes), Some(&b"key-1"[..]));
+        let ours = call(Form::Mcp).expect("a call");
+        assert_eq!((ours.path.path(), ours.key, ours.body), ("/mcp", None, there.body));
+    }
+}
