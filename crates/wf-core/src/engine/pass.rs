@@ -68,10 +68,14 @@ impl<R: BindingPort, X: ExecutionPort> Hands<'_, R, X> {
         (met, fraction): (Observation, f64),
         steps: &mut Vec<Taken>,
     ) -> Result<End, ReadError> {
-        let mut seen = met;
+        let (mut seen, mut answered) = (met, None);
         loop {
             let now = self.now();
             let bound = self.rows.bound(attention, now).await?;
+            // What is dead is the token that was answered. Of one that was registered since, nothing is known.
+            if seen == Observation::TokenDead && bound.token() != answered.as_deref() {
+                seen = Observation::Nothing;
+            }
             let step = reconcile(bound.head(), bound.binding(), seen, now);
             // What was done already and is asked for again has no effect that can be seen yet.
             let again = steps.iter().any(|taken| taken.action == step.action);
@@ -83,6 +87,7 @@ impl<R: BindingPort, X: ExecutionPort> Hands<'_, R, X> {
                 return self.settled(&bound, epoch, now).await;
             }
             let (next, outcome) = self.act(&bound, step, epoch, now).await?;
+            answered = bound.token().map(str::to_owned);
             let overtaken = outcome == Outcome::Overtaken;
             steps.push(Taken { rule: step.rule, action: step.action, outcome });
             if overtaken {
