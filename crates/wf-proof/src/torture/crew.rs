@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rusqlite::OpenFlags;
 use rusqlite::types::Value;
+use rusqlite::{ErrorCode, OpenFlags};
 
 use super::Setting;
 use super::kill::database::{fresh_folder, tail};
@@ -22,6 +22,8 @@ use crate::harness::workload::{Someone, Workload, unknown};
 const QUIET_WITHIN: Duration = Duration::from_secs(40);
 /// How long a look waits for whoever writes.
 const BUSY_WITHIN: Duration = Duration::from_secs(10);
+/// Longer than a commit holds the write lock.
+const LOCKED_FOR: Duration = Duration::from_millis(600);
 /// Pause between two looks at something.
 pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
@@ -231,6 +233,21 @@ impl Crew {
             read(&db)
         };
         opened().map_err(|error| Fault::Run(format!("looking at the database: {error}")))
+    }
+
+    /// Whether somebody holds the write lock, for longer than a commit takes.
+    pub(super) fn is_locked(&self) -> Result<bool, Fault> {
+        let took = || -> rusqlite::Result<()> {
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+            let db = rusqlite::Connection::open_with_flags(self.database(), flags)?;
+            db.busy_timeout(LOCKED_FOR)?;
+            db.execute_batch("BEGIN IMMEDIATE; ROLLBACK")
+        };
+        match took() {
+            Ok(()) => Ok(false),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(true),
+            Err(error) => Err(Fault::Run(format!("looking for the write lock: {error}"))),
+        }
     }
 
     /// Puts a file into the folder of a server.

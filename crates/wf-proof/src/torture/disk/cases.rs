@@ -85,7 +85,7 @@ pub(super) const CASES: &[Case] = &[
     own("pinned-log", others::pinned_log),
     fault("full-disk", Ground::Memory(24), Trouble::Full, SCARCE),
     fault("full-medium", Ground::Thin(24), Trouble::MediumFull, SCARCE),
-    fault("lost-write-back", Ground::Image, Trouble::WriteBack, FORGETTING),
+    fault("lost-write-back", Ground::Plain, Trouble::WriteBack, FORGETTING),
     fault("read-only-disk", Ground::Image, Trouble::Aborted, UNWRITABLE),
     fault("file-size-limit", ANYWHERE, Trouble::FileLimit, SCARCE),
     fault("database-replaced", ANYWHERE, Trouble::Replaced(Part::Database), ANOTHER),

@@ -46,7 +46,7 @@ const LIES: Case = Case {
 /// Believes of blocks that could not be written back that they are on the disk once they are written again.
 const HOPES: Case = Case {
     name: "control-lost-write-back",
-    ground: Ground::Image,
+    ground: Ground::Plain,
     env: &[("FAILPOINTS", "pages.kept=return")],
     how: How::Own(|scene, _| {
         Box::pin(async move {

@@ -16,7 +16,9 @@ pub(super) enum Ground {
     Memory(u32),
     /// An ext4 file system of 64 MiB in a file, mounted through a loop device.
     Image,
-    /// The same, the file being sparse on a file system in memory of so many MiB: it promises more than it has.
+    /// The same without a journal, with which the file system would end at the first block that cannot be written back.
+    Plain,
+    /// As the image, the file being sparse on a file system in memory of so many MiB: it promises more than it has.
     Thin(u32),
 }
 
@@ -79,9 +81,10 @@ impl Ground {
         let refusal = match self {
             Self::Folder => Ok(()),
             Self::Memory(mib) => place.mount_memory(&place.folder.clone(), mib),
-            Self::Image => place.mount_image(),
+            Self::Image => place.mount_image(&[]),
+            Self::Plain => place.mount_image(&["-O", "^has_journal"]),
             Self::Thin(mib) => {
-                place.mount_memory(&place.under.clone(), mib).and_then(|()| place.mount_image())
+                place.mount_memory(&place.under.clone(), mib).and_then(|()| place.mount_image(&[]))
             }
         };
         Ok(refusal.map(|()| place))
@@ -105,10 +108,10 @@ impl Place {
         Ok(())
     }
 
-    fn mount_image(&mut self) -> Result<(), Refusal> {
+    fn mount_image(&mut self, features: &[&str]) -> Result<(), Refusal> {
         let image = self.image();
         run(Command::new("truncate").args(["-s", "64M"]).arg(&image))?;
-        run(Command::new("mkfs.ext4").args(["-q", "-m", "0"]).arg(&image))?;
+        run(Command::new("mkfs.ext4").args(["-q", "-m", "0"]).args(features).arg(&image))?;
         self.mount_again()
     }
 

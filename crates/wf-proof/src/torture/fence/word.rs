@@ -30,6 +30,10 @@ pub(super) enum Store {
     Believes,
 }
 
+/// What is said of a message that came through more than once.
+pub(super) const TAKEN: &str = "was taken";
+/// How often the scene is played at most.
+const TRIES: u32 = 5;
 /// How long the receiver thinks about a delivery of the second server.
 const THINKS: Duration = Duration::from_millis(2_500);
 /// 24 bytes, of no secrecy.
@@ -60,8 +64,18 @@ impl Seen {
     }
 }
 
-/// Plays it; what was found.
+/// Plays it, again where the first server holds the write lock by chance when it stops; what was found.
 pub(super) fn late(setting: &Setting, store: Store) -> Result<Vec<String>, Fault> {
+    for _ in 0..TRIES {
+        if let Some(found) = once(setting, store)? {
+            return Ok(found);
+        }
+    }
+    Ok(vec!["the lock was always held: the scene shows nothing".to_owned()])
+}
+
+/// Plays it; nothing when the lock was held.
+fn once(setting: &Setting, store: Store) -> Result<Option<Vec<String>>, Fault> {
     let mut crew = Crew::new(setting, &format!("fence-word-{store:?}"), 2)?;
     crew.set_clock(0)?;
     let seen = Arc::new(Seen::default());
@@ -79,6 +93,10 @@ pub(super) fn late(setting: &Setting, store: Store) -> Result<Vec<String>, Fault
     if crew.start(0, &stops)? {
         one_message(&crew)?;
         if stands_still(&crew)? {
+            if crew.is_locked()? {
+                crew.close()?;
+                return Ok(None);
+            }
             seen.second.store(true, Ordering::SeqCst);
             goes_on(&mut crew, &seen)?;
         } else {
@@ -88,7 +106,7 @@ pub(super) fn late(setting: &Setting, store: Store) -> Result<Vec<String>, Fault
         crew.server(0)?.signal(Signal::CONT)?;
         judge(&mut crew, &seen)?;
     }
-    crew.close()
+    crew.close().map(Some)
 }
 
 /// The second server begins to deliver, and then the first goes on.
@@ -119,7 +137,7 @@ fn judge(crew: &mut Crew, seen: &Seen) -> Result<(), Fault> {
         crew.found.push("no message was taken: the scene shows nothing".to_owned());
     }
     for (id, times) in taken.iter().filter(|(_, times)| **times != 1) {
-        crew.found.push(format!("{id} was taken {times} times"));
+        crew.found.push(format!("{id} {TAKEN} {times} times"));
     }
     crew.stop()?;
     crew.audit()
