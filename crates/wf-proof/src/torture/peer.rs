@@ -349,7 +349,7 @@ mod tests {
         client.shutdown(std::net::Shutdown::Write).expect("says that it is all");
         let mut answer = Vec::new();
         // A flood is more than anybody wants to read.
-        client.by_ref().take(100_000).read_to_end(&mut answer).expect("an answer");
+        (&client).take(100_000).read_to_end(&mut answer).expect("an answer");
         assert_eq!((peer.connections(), peer.most_open()), (1, 1));
         let text = String::from_utf8(answer).expect("text");
         let first = "HTTP/1.1 204 Said\r\ncontent-length: 0\r\n\r\n";
