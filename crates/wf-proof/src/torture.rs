@@ -73,13 +73,16 @@ pub struct Bench {
     pub control: fn(&Setting) -> Result<Report, Fault>,
 }
 
+/// Benches that are written and not yet proven: on a busy machine the scenes of this one meet a write lock that is held by
+/// chance every time, and its negative control is not seen. Nobody runs them.
+pub const UNPROVEN: &[Bench] = &[fence::FENCE];
+
 /// All benches, in the order in which they run.
 pub const BENCHES: &[Bench] = &[
     kill::KILL,
     powercut::POWERCUT,
     disk::DISK,
     model::MODEL,
-    fence::FENCE,
     clock::CLOCK,
     processes::PROCESSES,
     auth::AUTH,
