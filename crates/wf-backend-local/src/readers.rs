@@ -18,13 +18,16 @@ use crate::connection;
 use crate::fault::{Cause, Failure, Trouble, is_interrupted};
 use crate::shared::Shared;
 use crate::threads::{self, Ended};
-use queue::{Queue, Refused};
+use queue::{Queue, Refused, Taken};
 
 /// Reads that may wait for a thread; more are refused at once.
 const WAITING_MAX: usize = 4_096;
 
 /// After how many of its own instructions SQLite looks whether a read takes too long: well under a millisecond.
 const INSTRUCTIONS: i32 = 10_000;
+
+/// How long a thread that has read waits for another read before it gives its pages back.
+const REST: Duration = Duration::from_millis(500);
 
 /// A read, with the one who waits for it. Gets a connection, or why there is none; answers whether the connection may
 /// be used again.
@@ -149,7 +152,18 @@ fn until(deadline: Instant, conn: &Connection) -> Result<(), Cause> {
 fn work(shared: &Shared, queue: &Queue<Work>, mut conn: Option<Connection>) {
     threads::until_it_returns(
         || {
-            while let Some(work) = queue.next() {
+            let mut rest = None;
+            while let Some(taken) = queue.next(rest) {
+                let work = match taken {
+                    Taken::Thing(work) => work,
+                    Taken::Nothing => {
+                        // Nobody calls. Without success the pages only stay.
+                        let _ = conn.as_ref().map(connection::forget_pages);
+                        rest = None;
+                        continue;
+                    }
+                };
+                rest = Some(REST);
                 let ready = match conn.take() {
                     Some(conn) if shared.footprint.was_unchanged_lately() => Ok(conn),
                     Some(_) | None => open(shared),

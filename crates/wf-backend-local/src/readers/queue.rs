@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Why something did not get into a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,6 +11,15 @@ pub(crate) enum Refused {
     Full,
     /// Nobody takes any more.
     Closed,
+}
+
+/// What a thread gets.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Taken<T> {
+    /// The first that waited.
+    Thing(T),
+    /// Nothing came within the time.
+    Nothing,
 }
 
 /// First in, first out.
@@ -58,20 +68,39 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Takes the first; sleeps until there is one. `None` when the queue is closed and empty.
-    pub(crate) fn next(&self) -> Option<T> {
+    /// Takes the first; sleeps until there is one, or the time is over. `None` when the queue is closed and empty.
+    pub(crate) fn next(&self, within: Option<Duration>) -> Option<Taken<T>> {
         let mut state = self.lock();
+        let mut is_over = false;
         loop {
             if let Some(thing) = state.waiting.pop_front() {
-                return Some(thing);
+                return Some(Taken::Thing(thing));
             }
             if state.closed {
                 return None;
             }
+            if is_over {
+                return Some(Taken::Nothing);
+            }
             state.idle += 1;
-            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+            (state, is_over) = self.wait(state, within);
             state.idle -= 1;
         }
+    }
+
+    /// Until something arrived, or not; true when the time is over.
+    fn wait<'s>(
+        &'s self,
+        state: MutexGuard<'s, State<T>>,
+        within: Option<Duration>,
+    ) -> (MutexGuard<'s, State<T>>, bool) {
+        let Some(within) = within else {
+            let state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+            return (state, false);
+        };
+        let waited = self.arrived.wait_timeout(state, within);
+        let (state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        (state, waited.timed_out())
     }
 
     /// Lets nothing more in. What waits is still taken.
@@ -86,7 +115,16 @@ mod tests {
     use std::sync::Arc;
     use std::thread;
 
-    use super::{Queue, Refused};
+    use std::time::Duration;
+
+    use super::{Queue, Refused, Taken};
+
+    fn next<T>(queue: &Queue<T>) -> Option<T> {
+        match queue.next(None)? {
+            Taken::Thing(thing) => Some(thing),
+            Taken::Nothing => unreachable!("it waits for ever"),
+        }
+    }
 
     #[test]
     fn everything_is_taken_once_by_one_of_many() {
@@ -94,7 +132,7 @@ mod tests {
         let takers: Vec<_> = (0..4)
             .map(|_| {
                 let queue = Arc::clone(&queue);
-                thread::spawn(move || std::iter::from_fn(|| queue.next()).collect::<Vec<u32>>())
+                thread::spawn(move || std::iter::from_fn(|| next(&queue)).collect::<Vec<u32>>())
             })
             .collect();
         for n in 0..10_000 {
@@ -115,6 +153,15 @@ mod tests {
         );
         queue.close();
         assert_eq!(queue.push(4), Err(Refused::Closed));
-        assert_eq!([queue.next(), queue.next(), queue.next()], [Some(1), Some(2), None]);
+        assert_eq!([next(&queue), next(&queue), next(&queue)], [Some(1), Some(2), None]);
+    }
+    #[test]
+    fn nothing_that_comes_in_time_is_told_and_what_comes_later_is_taken() {
+        let queue = Queue::new(2);
+        assert_eq!(queue.next(Some(Duration::from_millis(1))), Some(Taken::Nothing));
+        queue.push(1).unwrap();
+        assert_eq!(queue.next(Some(Duration::ZERO)), Some(Taken::Thing(1)));
+        queue.close();
+        assert_eq!(queue.next(Some(Duration::from_secs(60))), None);
     }
 }
