@@ -1,22 +1,32 @@
-//! The program `wf-simulate`: engines, dispatchers and schedulers on one thread over a faulty store in memory, with all
-//! randomness from a seed and time that passes by itself, so that a run that found something can be run again.
+//! The program `wf-simulate`: engines, dispatchers, schedulers and reconcilers on one thread over a faulty store in memory,
+//! with all randomness from a seed and time that passes by itself, so that a run that found something can be run again.
 //!
 //! Files: `sea` (randomness, weather, trace), `wire` and `sink` (what fails), `still` (standstills), `replica` (a server),
-//! `line` (how callers reach it), `world` (one simulation). The callers are those of the other benches
-//! ([`crate::harness::workload`]), and `wf_testkit::audit` judges.
+//! `line` (how callers reach it), `world` (one simulation). Every fourth seed has an orchestrator outside its servers:
+//! `outside` (its executions, and the rows that bind them), `life` (what an execution does), `rows` and `executions` (the
+//! product's ports to both), `reconciler` (who passes), `verdict` (how all of it must end). The callers are those of the other
+//! benches ([`crate::harness::workload`]), and `wf_testkit::audit` judges.
 //!
-//! Not in it: HTTP and MCP (the bench `model`), files (`powercut`, `disk`), and executions outside the process, whose
-//! reconciler has a model of its own in wf-core and crash points in wf-backend-aws.
+//! Not in it: HTTP and MCP (the bench `model`), files (`powercut`, `disk`), and the calls of DynamoDB and Step Functions, which
+//! wf-backend-aws tests on emulators and a strict double.
 
+mod executions;
+mod life;
 mod line;
+mod outside;
+mod reconciler;
 mod replica;
+mod rows;
 mod sea;
 mod sink;
 mod still;
+mod verdict;
 mod wire;
 mod world;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -38,22 +48,38 @@ pub struct Arguments {
     /// The first; the others follow it
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     first: u64,
+    /// How many are played at once; as many as there are processors unless told otherwise
+    #[arg(long, value_name = "NUMBER")]
+    jobs: Option<NonZeroUsize>,
     /// Play this one alone and print what happens
-    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["seeds", "first"])]
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["seeds", "first", "jobs"])]
     trace: Option<u64>,
 }
 
-/// Stores that are broken on purpose. Each must be found within [`CONTROL_SEEDS`].
-const BROKEN: [Mutation; 6] = [
-    Mutation::LedgerForgotten,
-    Mutation::RevisionIgnored,
-    Mutation::LocksUnchecked,
-    Mutation::EventsOverwritten,
-    Mutation::OutboxForgotten,
-    Mutation::DeadlinesForgotten,
+/// What can be broken on purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Broken {
+    /// The store.
+    Store(Mutation),
+    /// A reconciler writes whatever the fence is, and whoever wrote after it.
+    ReconcilerUnfenced,
+    /// A name can be started again while it runs, or after.
+    NamesReused,
+}
+
+/// Each must be found within [`CONTROL_SEEDS`].
+const BROKEN: [Broken; 8] = [
+    Broken::Store(Mutation::LedgerForgotten),
+    Broken::Store(Mutation::RevisionIgnored),
+    Broken::Store(Mutation::LocksUnchecked),
+    Broken::Store(Mutation::EventsOverwritten),
+    Broken::Store(Mutation::OutboxForgotten),
+    Broken::Store(Mutation::DeadlinesForgotten),
+    Broken::ReconcilerUnfenced,
+    Broken::NamesReused,
 ];
-/// Seeds that a broken store has before it counts as not found.
-const CONTROL_SEEDS: u64 = 60;
+/// Seeds that what is broken has before it counts as not found.
+const CONTROL_SEEDS: u64 = 300;
 /// One seed of so many is played twice, and must be the same both times.
 const TWICE: u64 = 50;
 /// Findings that are printed.
@@ -69,6 +95,8 @@ struct Tally {
     faults: u64,
     commits: u64,
     messages: u64,
+    passes: u64,
+    executions: u64,
     found: BTreeMap<u64, String>,
 }
 
@@ -81,9 +109,11 @@ pub fn run(arguments: &Arguments) -> Result<bool, Fault> {
         return alone(seed);
     }
     let begun = Instant::now();
-    let tally = many(arguments.first, arguments.seeds)?;
+    let mut tally = many(arguments)?;
+    tally.found.extend(elsewhere(arguments.first)?);
     say(&format!(
-        "simulate: {} seeds from {}, {} of them twice: {} calls, {} commits, {} messages, {} kills, {} faults",
+        "simulate: {} seeds from {}, {} of them twice: {} calls, {} commits, {} messages, {} kills, {} faults, \
+         {} executions, {} passes",
         tally.seeds,
         arguments.first,
         tally.twice,
@@ -92,17 +122,19 @@ pub fn run(arguments: &Arguments) -> Result<bool, Fault> {
         tally.messages,
         tally.kills,
         tally.faults,
+        tally.executions,
+        tally.passes,
     ));
     for (seed, found) in tally.found.iter().take(FOUND_MAX) {
         say(&format!("simulate: FOUND: seed {seed}: {found} (wf-simulate --trace {seed})"));
     }
     let mut caught = true;
-    for mutation in BROKEN {
-        let found = control(mutation)?;
+    for broken in BROKEN {
+        let found = control(broken)?;
         caught &= found.is_some();
         let what =
             found.map_or("NOT FOUND".to_owned(), |(seed, what)| format!("seed {seed}: {what}"));
-        say(&format!("simulate: control: {mutation:?}: {what}"));
+        say(&format!("simulate: control: {broken:?}: {what}"));
     }
     say(&format!(
         "simulate: {} in {:.1} s; negative control {}",
@@ -115,27 +147,44 @@ pub fn run(arguments: &Arguments) -> Result<bool, Fault> {
 
 fn alone(seed: u64) -> Result<bool, Fault> {
     let seen = world::run(seed, None)?;
-    for line in &seen.trace {
-        say(line);
-    }
-    for found in &seen.found {
-        say(&format!("FOUND: {found}"));
-    }
+    say(&story(&seen));
     Ok(seen.found.is_empty())
 }
 
-/// The first seed that shows what is wrong with a store.
-fn control(mutation: Mutation) -> Result<Option<(u64, String)>, Fault> {
+/// What happened, and what was found.
+fn story(seen: &Seen) -> String {
+    let found = seen.found.iter().map(|found| format!("FOUND: {found}"));
+    seen.trace.iter().cloned().chain(found).collect::<Vec<_>>().join("\n")
+}
+
+/// A seed of each kind that is not the same when another process plays it.
+fn elsewhere(first: u64) -> Result<Option<(u64, String)>, Fault> {
+    let program = std::env::current_exe().map_err(Fault::io("the program itself"))?;
+    for seed in [first, (first + 1).next_multiple_of(world::OUTSIDE)] {
+        let other = Command::new(&program)
+            .args(["--trace", &seed.to_string()])
+            .output()
+            .map_err(Fault::io("a simulation in another process"))?;
+        if other.stdout.trim_ascii() != story(&world::run(seed, None)?).as_bytes() {
+            return Ok(Some((seed, "it is not the same in another process".to_owned())));
+        }
+    }
+    Ok(None)
+}
+
+/// The first seed that shows what is broken.
+fn control(broken: Broken) -> Result<Option<(u64, String)>, Fault> {
     for seed in 1..=CONTROL_SEEDS {
-        if let Some(found) = world::run(seed, Some(mutation))?.found.into_iter().next() {
+        if let Some(found) = world::run(seed, Some(broken))?.found.into_iter().next() {
             return Ok(Some((seed, found)));
         }
     }
     Ok(None)
 }
 
-/// Plays them on all processors.
-fn many(first: u64, seeds: u64) -> Result<Tally, Fault> {
+/// Plays them, some at once.
+fn many(arguments: &Arguments) -> Result<Tally, Fault> {
+    let (first, seeds) = (arguments.first, arguments.seeds);
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
     let all = Mutex::new((Tally::default(), None));
@@ -161,7 +210,8 @@ fn many(first: u64, seeds: u64) -> Result<Tally, Fault> {
             progress.inc(1);
         }
     };
-    let lanes = std::thread::available_parallelism().map_or(1, usize::from);
+    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
+    let lanes = arguments.jobs.map_or_else(processors, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..lanes {
             scope.spawn(lane);
@@ -200,6 +250,8 @@ impl Tally {
         self.faults += seen.faults;
         self.commits += seen.commits;
         self.messages += seen.messages;
+        self.passes += seen.passes;
+        self.executions += seen.executions;
         if let Some(found) = seen.found.into_iter().next() {
             self.found.insert(seed, found);
         }
@@ -218,9 +270,11 @@ mod tests {
     #[test]
     fn a_seed_is_the_same_twice_and_another_is_not() {
         let play = |seed| world::run(seed, None).map(|seen| seen.trace).unwrap_or_default();
-        let one = play(11);
-        assert!(one.len() > 100, "{} lines", one.len());
-        assert_eq!(one, play(11));
-        assert_ne!(one, play(12));
+        for seed in [11, 12] {
+            let one = play(seed);
+            assert!(one.len() > 100, "{} lines", one.len());
+            assert_eq!(one, play(seed));
+            assert_ne!(one, play(seed + 2));
+        }
     }
 }

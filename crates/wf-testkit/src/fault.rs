@@ -10,4 +10,4 @@ mod store;
 
 pub use gate::Gate;
 pub use script::{Call, Fault, Record};
-pub use store::{FaultStore, Weather};
+pub use store::{Beside, FaultStore, Weather};

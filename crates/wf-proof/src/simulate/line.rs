@@ -33,6 +33,8 @@ pub(super) struct Network {
     pub(super) replicas: Vec<Replica>,
     pub(super) who: Principal,
     pub(super) recorder: Arc<Recorder>,
+    /// The longest that the caller thinks before a call, in milliseconds.
+    pub(super) thinks_ms: u64,
     /// Who is called next.
     pub(super) chosen: Option<(Replica, Arc<Engine>)>,
 }
@@ -76,6 +78,9 @@ fn text(reply: Reply) -> Option<String> {
 #[async_trait]
 impl Line for Network {
     async fn ready(&mut self) {
+        if self.thinks_ms > 0 {
+            sleep(Duration::from_millis(self.sea.below(self.thinks_ms))).await;
+        }
         loop {
             self.chosen = self.any();
             if self.chosen.is_some() {

@@ -1,8 +1,9 @@
-//! A server of the simulation: an engine, its dispatcher and its scheduler, which may be killed and started again.
+//! A server of the simulation: an engine, its dispatcher, its scheduler and, where executions are outside, its reconciler. It
+//! may be killed and started again.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -11,12 +12,14 @@ use wf_core::access::Visibility;
 use wf_core::engine::{Engine, EngineParts, Policies, Settings};
 use wf_core::models::{Locale, Timestamp};
 use wf_core::policy::DomainPolicyPort;
-use wf_core::ports::{ClockPort, StorageBackendPort};
+use wf_core::ports::{ClockPort, OrchestratorPort, StorageBackendPort};
 use wf_procedure::Compiler;
 use wf_testkit::fault::FaultStore;
 use wf_testkit::ids::SequentialIds;
-use wf_testkit::orchestrator::ImmediateOrchestrator;
+use wf_testkit::orchestrator::{ImmediateOrchestrator, SilentOrchestrator};
 
+use super::outside::Outside;
+use super::reconciler::{REST, Reconciler};
 use super::sea::Sea;
 use super::sink::Sink;
 use super::still::Still;
@@ -45,8 +48,9 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn new() -> Self {
-        Self { begun: Instant::now(), off_ms: Arc::default() }
+    /// A clock that is right, in a simulation that began then.
+    pub(super) fn since(begun: Instant) -> Self {
+        Self { begun, off_ms: Arc::default() }
     }
 
     /// Puts it so many milliseconds off.
@@ -69,19 +73,22 @@ impl ClockPort for Clock {
 /// What all replicas have in common.
 #[derive(Debug, Clone)]
 pub(super) struct Common {
+    pub(super) begun: Instant,
     pub(super) sea: Sea,
     pub(super) store: Arc<dyn StorageBackendPort>,
     pub(super) policy: Arc<dyn DomainPolicyPort>,
     pub(super) ids: Arc<SequentialIds>,
     pub(super) sink: Sink,
+    /// The rows and executions of an orchestrator outside the servers, if there is one.
+    pub(super) outside: Option<Outside>,
 }
 
 /// Clones are the same server.
 #[derive(Debug, Clone)]
 pub(super) struct Replica {
-    number: usize,
     common: Common,
     store: FaultStore,
+    pub(super) wire: Wire,
     pub(super) clock: Clock,
     pub(super) still: Still,
     engine: Arc<Mutex<Option<Arc<Engine>>>>,
@@ -91,12 +98,13 @@ pub(super) struct Replica {
 impl Replica {
     pub(super) fn new(number: usize, common: &Common) -> Self {
         let still = Still::default();
-        let wire = Wire { sea: common.sea.clone(), replica: number, still: still.clone() };
+        let (sea, outside) = (common.sea.clone(), common.outside.clone());
+        let wire = Wire { sea, replica: number, still: still.clone(), outside };
         Self {
-            number,
             common: common.clone(),
-            store: FaultStore::new(Arc::clone(&common.store)).in_weather(Arc::new(wire)),
-            clock: Clock::new(),
+            store: FaultStore::new(Arc::clone(&common.store)).in_weather(Arc::new(wire.clone())),
+            wire,
+            clock: Clock::since(common.begun),
             still,
             engine: Arc::default(),
             tasks: Arc::default(),
@@ -125,6 +133,10 @@ impl Replica {
 
     /// Opens an engine on the shared store as this server would.
     pub(super) async fn open(&self) -> Result<Engine, Fault> {
+        let orchestrator: Arc<dyn OrchestratorPort> = match self.common.outside {
+            None => Arc::new(ImmediateOrchestrator::default()),
+            Some(_) => Arc::new(SilentOrchestrator::default()),
+        };
         let policies = vec![Arc::clone(&self.common.policy)];
         let policies = Policies::new(policies, Some(Arc::new(Compiler)))
             .map_err(|error| Fault::Run(format!("the procedures: {error}")))?;
@@ -133,7 +145,7 @@ impl Replica {
             policies,
             clock: Arc::new(self.clock.clone()),
             ids: Arc::clone(&self.common.ids) as Arc<_>,
-            orchestrator: Arc::new(ImmediateOrchestrator::default()),
+            orchestrator,
             notifications: Arc::new(self.common.sink.clone()),
             settings: Settings {
                 locale: Locale::default(),
@@ -150,7 +162,7 @@ impl Replica {
 
     /// Starts the server; it serves as soon as the store lets it.
     pub(super) fn start(&self) {
-        self.common.sea.note(format_args!("{} starts", self.number));
+        self.common.sea.note(format_args!("{} starts", self.wire.replica));
         let replica = self.clone();
         self.spawn(async move {
             let engine = loop {
@@ -174,20 +186,36 @@ impl Replica {
                     sleep(SCHEDULE).await;
                 }
             });
+            if let Some(mut reconciler) = replica.reconciler() {
+                let engine = Arc::clone(&engine);
+                replica.spawn(async move {
+                    loop {
+                        // What could not be read is read in the next turn.
+                        let _ = reconciler.turn(&engine).await;
+                        sleep(REST).await;
+                    }
+                });
+            }
             replica.put(Some(engine));
         });
+    }
+
+    /// A reconciler, as this server has it after a start.
+    pub(super) fn reconciler(&self) -> Option<Reconciler> {
+        let outside = self.common.outside.as_ref()?;
+        Some(Reconciler::new(&self.wire, outside, &self.clock))
     }
 
     /// Commits of this server that were on their way for long arrive, whatever became of the server.
     pub(super) async fn land(&self) {
         for landed in self.store.land().await {
-            self.common.sea.note(format_args!("{} landed {}", self.number, landed.is_ok()));
+            self.common.sea.note(format_args!("{} landed {}", self.wire.replica, landed.is_ok()));
         }
     }
 
     /// Kills the server: whatever it was doing ends where it is, except what it has already sent.
     pub(super) async fn kill(&self) {
-        self.common.sea.note(format_args!("{} is killed", self.number));
+        self.common.sea.note(format_args!("{} is killed", self.wire.replica));
         self.put(None);
         self.still.set(false);
         let mut tasks = std::mem::take(&mut *self.tasks());
@@ -195,10 +223,14 @@ impl Replica {
     }
 }
 
-/// The procedure that is worked.
+/// The procedure that is worked: read once, since it is the same in every simulation.
 pub(super) fn policy() -> Result<Arc<dyn DomainPolicyPort>, Fault> {
+    static READ: OnceLock<Arc<dyn DomainPolicyPort>> = OnceLock::new();
+    if let Some(policy) = READ.get() {
+        return Ok(Arc::clone(policy));
+    }
     let procedure =
         wf_procedure::parse(&crate::harness::workload::hurried(), "pump-inspection.yaml")
             .map_err(|problems| Fault::Run(format!("the procedure: {problems:?}")))?;
-    Ok(Arc::new(procedure))
+    Ok(Arc::clone(READ.get_or_init(|| Arc::new(procedure))))
 }

@@ -17,12 +17,15 @@ use wf_core::ports::{
 use wf_procedure::Compiler;
 use wf_testkit::ids::SequentialIds;
 use wf_testkit::model::ModelStore;
-use wf_testkit::mutants::{MutantStore, Mutation};
+use wf_testkit::mutants::MutantStore;
 
+use super::Broken;
 use super::line::Network;
+use super::outside::Outside;
 use super::replica::{Common, Replica, policy};
 use super::sea::{Sea, Weather};
 use super::sink::Sink;
+use super::verdict;
 use crate::fault::Fault;
 use crate::harness::record::Recorder;
 use crate::harness::workload::{Callers, Plan, Someone};
@@ -34,6 +37,11 @@ const LONGEST: Duration = Duration::from_secs(600);
 const ROUNDS_MAX: u32 = 400;
 /// Everything is listed at once: a simulation is small.
 const ALL: u32 = 10_000;
+/// One seed of so many has an orchestrator outside its servers. There callers think before they call, so that executions
+/// come to something in between, and so much happens at least.
+pub(super) const OUTSIDE: u64 = 4;
+const THINKS_MS: u64 = 4_000;
+const EVENTS: u32 = 20;
 /// Furthest that a clock may be off, in milliseconds, either way.
 const OFF_MAX_MS: i64 = 3_000;
 
@@ -48,12 +56,15 @@ pub(super) struct Seen {
     pub(super) faults: u64,
     pub(super) commits: u64,
     pub(super) messages: u64,
+    /// Passes of reconcilers, and executions that began.
+    pub(super) passes: u64,
+    pub(super) executions: u64,
     /// What must not be.
     pub(super) found: Vec<String>,
 }
 
-/// Runs the simulation of a seed, over the reference store or over one that is broken on purpose.
-pub(super) fn run(seed: u64, broken: Option<Mutation>) -> Result<Seen, Fault> {
+/// Runs the simulation of a seed, as it must be or with something that is broken on purpose.
+pub(super) fn run(seed: u64, broken: Option<Broken>) -> Result<Seen, Fault> {
     let runtime = Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -70,6 +81,8 @@ struct World {
     sea: Sea,
     /// What befalls the servers; a stream of its own, so that it stays the same whatever they do.
     random: StdRng,
+    /// What befalls executions.
+    mischief: StdRng,
     common: Common,
     replicas: Vec<Replica>,
     recorder: Arc<Recorder>,
@@ -77,19 +90,26 @@ struct World {
 }
 
 impl World {
-    fn new(seed: u64, broken: Option<Mutation>) -> Result<Self, Fault> {
+    fn new(seed: u64, broken: Option<Broken>) -> Result<Self, Fault> {
         let sea = Sea::new(seed);
         let sink = Sink::new(&sea);
-        let store: Arc<dyn StorageBackendPort> = match broken {
-            None => Arc::new(ModelStore::numbered(seed)),
-            Some(mutation) => Arc::new(MutantStore::new(Some(mutation))),
+        let (store, is_outside): (Arc<dyn StorageBackendPort>, bool) = match broken {
+            Some(Broken::Store(mutation)) => (Arc::new(MutantStore::new(Some(mutation))), false),
+            Some(_) => (Arc::new(ModelStore::numbered(seed)), true),
+            None => (Arc::new(ModelStore::numbered(seed)), seed.is_multiple_of(OUTSIDE)),
         };
+        let begun = Instant::now();
+        let outside = is_outside.then(|| Outside::new(broken, begun));
         let ids = Arc::new(SequentialIds::new());
-        let common = Common { sea: sea.clone(), store, policy: policy()?, ids, sink };
+        let (policy, sea_of) = (policy()?, sea.clone());
+        let common = Common { begun, sea: sea_of, store, policy, ids, sink, outside };
         let mut random = StdRng::seed_from_u64(seed ^ 0x5eed);
-        let replicas = (0..random.random_range(1..=2)).map(|n| Replica::new(n, &common)).collect();
+        let mischief = StdRng::seed_from_u64(seed ^ 0x0dd);
+        let count = random.random_range(1..=2).max(if is_outside { 2 } else { 1 });
+        let replicas = (0..count).map(|n| Replica::new(n, &common)).collect();
         let recorder = Arc::default();
-        Ok(Self { seed, sea, random, common, replicas, recorder, seen: Seen::default() })
+        let seen = Seen::default();
+        Ok(Self { seed, sea, random, mischief, common, replicas, recorder, seen })
     }
 
     async fn play(mut self, handle: &Handle) -> Result<Seen, Fault> {
@@ -98,8 +118,11 @@ impl World {
         }
         let callers = self.callers(handle);
         let begun = Instant::now();
-        while self.recorder.calls() < CALLS && begun.elapsed() < LONGEST {
+        let mut least = if self.common.outside.is_some() { EVENTS } else { 0 };
+        while (self.recorder.calls() < CALLS || least > 0) && begun.elapsed() < LONGEST {
             self.something_happens().await;
+            self.executions_suffer();
+            least = least.saturating_sub(1);
         }
         self.sea.set(Weather::Calm);
         for replica in &self.replicas {
@@ -113,6 +136,9 @@ impl World {
             if self.random.random_bool(0.5) {
                 replica.land().await;
             }
+        }
+        if self.random.random_bool(0.5) {
+            self.outside_lands();
         }
         self.settle().await?;
         self.examine().await?;
@@ -140,6 +166,7 @@ impl World {
                 replicas: self.replicas.clone(),
                 who,
                 recorder: Arc::clone(&self.recorder),
+                thinks_ms: if self.common.outside.is_some() { THINKS_MS } else { 0 },
                 chosen: None,
             };
             callers.spawn(number, Box::new(network), handle);
@@ -149,7 +176,8 @@ impl World {
 
     /// Some time passes, and then something befalls the servers, or nothing.
     async fn something_happens(&mut self) {
-        sleep(Duration::from_millis(self.random.random_range(5..400))).await;
+        let longest_ms = if self.common.outside.is_some() { 4_000 } else { 400 };
+        sleep(Duration::from_millis(self.random.random_range(5..longest_ms))).await;
         let weather = match self.random.random_range(0..100_u8) {
             0..20 => Some(Weather::Rough),
             20..32 => Some(Weather::Calm),
@@ -161,6 +189,7 @@ impl World {
         }
         let one = self.random.random_range(0..self.replicas.len());
         let Some(replica) = self.replicas.get(one).cloned() else { return };
+        let outside = self.common.outside.is_some();
         match self.random.random_range(0..100_u8) {
             0..5 => {
                 replica.kill().await;
@@ -168,18 +197,60 @@ impl World {
                 sleep(Duration::from_millis(self.random.random_range(0..3_000))).await;
                 replica.start();
             }
-            5..8 => {
-                replica.still.set(true);
-                let after = Duration::from_millis(self.random.random_range(100..60_000));
-                tokio::spawn(async move {
-                    sleep(after).await;
-                    replica.still.set(false);
-                });
-            }
+            5..8 => self.stands_still(replica),
             8..11 => replica.clock.set(self.random.random_range(-OFF_MAX_MS..=OFF_MAX_MS)),
-            11..26 => replica.land().await,
+            11..26 => {
+                replica.land().await;
+                self.outside_lands();
+            }
+            // Longer than a lease lasts: another takes over, and then this one goes on.
+            26..32 if outside => self.stands_still(replica),
             _ => {}
         }
+    }
+
+    fn stands_still(&mut self, replica: Replica) {
+        replica.still.set(true);
+        let after = Duration::from_millis(self.random.random_range(100..60_000));
+        tokio::spawn(async move {
+            sleep(after).await;
+            replica.still.set(false);
+        });
+    }
+
+    fn outside_lands(&self) {
+        let landed = self.common.outside.as_ref().map_or(0, Outside::land);
+        if landed > 0 {
+            self.sea.note(format_args!("landed outside {landed}"));
+        }
+    }
+
+    /// Somebody ends an execution by hand, or its machine is deleted; somebody takes a name; one is worn.
+    fn executions_suffer(&mut self) {
+        let Some(outside) = &self.common.outside else { return };
+        let (chance, which) =
+            (self.mischief.random_range(0..100_u8), self.mischief.random::<u64>());
+        let mut state = outside.lock();
+        let running = state.executions.iter().enumerate().filter(|(_, one)| one.ended.is_none());
+        let running: Vec<usize> = running.map(|(number, _)| number).collect();
+        let some = |count: usize| {
+            let count = u64::try_from(count).ok().filter(|count| *count > 0)?;
+            usize::try_from(which % count).ok()
+        };
+        let one = some(running.len()).and_then(|place| running.get(place).copied());
+        let row = some(state.rows.len()).and_then(|place| state.rows.iter().nth(place));
+        let row = row.map(|(id, row)| (id.clone(), row.binding.fence));
+        match (chance, one, row) {
+            (0..16, Some(number), _) => state.end(number),
+            (16..24, Some(number), _) => state.vanish(number),
+            // A name is taken once.
+            (24..27, _, Some((workflow, fence))) if state.named(&workflow, fence + 1).is_none() => {
+                state.begin(&workflow, fence + 1, true);
+            }
+            (27..32, _, Some((workflow, _))) => state.wear(&workflow),
+            _ => return,
+        }
+        self.sea.note(format_args!("mischief {chance} {which}"));
     }
 
     /// One more server, in calm weather, does what is due until nothing is.
@@ -189,7 +260,7 @@ impl World {
         for _ in 0..ROUNDS_MAX {
             match self.round(&last, &engine).await {
                 Ok(Some(wait)) => sleep(wait).await,
-                Ok(None) => return Ok(()),
+                Ok(None) => return self.executions_settle(&last, &engine).await,
                 // A store that is broken on purpose may answer anything.
                 Err(error) => {
                     self.seen
@@ -200,6 +271,22 @@ impl World {
             }
         }
         self.seen.found.push("something is due for ever".to_owned());
+        Ok(())
+    }
+
+    /// And what concerns executions, if there are any.
+    async fn executions_settle(&mut self, last: &Replica, engine: &Engine) -> Result<(), Fault> {
+        let (Some(outside), Some(mut reconciler)) =
+            (self.common.outside.clone(), last.reconciler())
+        else {
+            return Ok(());
+        };
+        let wrong = verdict::settles(&outside, &mut reconciler, engine, &last.clock).await;
+        self.seen.found.extend(wrong.map_err(|error| unread(&error))?);
+        let mut state = outside.lock();
+        self.seen.passes = state.passes;
+        self.seen.executions = u64::try_from(state.executions.len()).unwrap_or(u64::MAX);
+        self.seen.found.append(&mut state.found);
         Ok(())
     }
 
@@ -274,4 +361,21 @@ impl World {
 
 fn unread(error: &ReadError) -> Fault {
     Fault::Run(format!("the store after a simulation: {error}"))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::simulate::wire::Wire;
+
+    /// Does it with one server in calm weather, and its way to whatever is outside.
+    pub(in crate::simulate) fn alone(does: impl AsyncFnOnce(&Replica, Wire)) {
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+        let runtime = runtime.expect("a thread");
+        let _inside = runtime.enter();
+        let world = World::new(2, None).expect("a world");
+        let last = Replica::new(0, &world.common);
+        let wire = last.wire.clone();
+        runtime.block_on(does(&last, wire));
+    }
 }

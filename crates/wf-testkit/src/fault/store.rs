@@ -34,7 +34,13 @@ pub trait Weather: std::fmt::Debug + Send + Sync {
 
     /// The way of the answer.
     async fn back(&self);
+
+    /// What a commit writes beside the store's own rows, in the same write: done when it is applied. `None` of most stores.
+    fn beside(&self, commit: &Commit) -> Option<Beside>;
 }
+
+/// Done in the moment in which a commit is applied.
+pub type Beside = Box<dyn FnOnce() + Send>;
 
 /// An error that a fault can be answered with.
 trait Faulty: Sized {
@@ -167,9 +173,19 @@ impl FaultStore {
         let kept = std::mem::take(&mut self.lock().kept);
         let mut answers = Vec::new();
         for commit in kept {
-            answers.push(self.inner.commit(commit).await);
+            answers.push(self.apply(commit).await);
         }
         answers
+    }
+
+    /// The commit, and what is written beside it.
+    async fn apply(&self, commit: Commit) -> Result<(), CommitError> {
+        let beside = self.weather.as_ref().and_then(|weather| weather.beside(&commit));
+        self.inner.commit(commit).await?;
+        if let Some(write) = beside {
+            write();
+        }
+        Ok(())
     }
 
     /// Does a call under the fault that there is for it. `call` is not polled when it is not to be done.
@@ -245,7 +261,7 @@ impl StorageBackendPort for FaultStore {
 
     async fn commit(&self, commit: Commit) -> Result<(), CommitError> {
         let fault = self.fault(Call::Commit, Some(&commit)).await;
-        self.under(fault, self.inner.commit(commit)).await
+        self.under(fault, self.apply(commit)).await
     }
 
     async fn events(
