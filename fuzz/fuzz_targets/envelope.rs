@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 
-use checkpoint_fuzz::{MODERN, Room};
+use checkpoint_fuzz::{MODERN, Room, planted};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
@@ -26,7 +26,10 @@ fuzz_target!(|data: &[u8]| {
         let Some((room, used)) = room else { return };
         *used += 1;
         let named = named(body);
-        let answer = room.post(&headers(*choice, &named), body);
+        let mut answer = room.post(&headers(*choice, &named), body);
+        if planted() && cut_inside(&serde_json::from_slice(body).unwrap_or_default()) {
+            answer.status = 500;
+        }
         answer.check(data);
         let json = answer.json();
         if json["result"].get("structuredContent").is_some() {
@@ -65,5 +68,15 @@ fn headers(choice: u8, (method, name): &(String, String)) -> Vec<(&'static str, 
             }
             all
         }
+    }
+}
+
+/// What a control breaks: a server that cuts texts after four bytes, wherever that is.
+fn cut_inside(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.len() > 4 && !text.is_char_boundary(4),
+        Value::Array(items) => items.iter().any(cut_inside),
+        Value::Object(members) => members.values().any(cut_inside),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }

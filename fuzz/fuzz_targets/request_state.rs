@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 
-use checkpoint_fuzz::{MODERN, Room};
+use checkpoint_fuzz::{MODERN, Room, planted};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use wf_core::limits::REQUEST_STATE_MS;
@@ -48,6 +48,8 @@ fuzz_target!(|data: &[u8]| {
         let other = if header[1] % 2 == 0 { &at.which.1 } else { &at.abandon.1 };
         let state = made(header[0], text, given, other);
         let genuine = state == *given;
+        let state =
+            if planted() && short_of_one(&state) == short_of_one(given) { given } else { &state };
         let responses = serde_json::from_slice(responses)
             .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(responses)));
         let brought = json!({"requestState": state, "inputResponses": responses});
@@ -94,6 +96,11 @@ fn pure(text: &[u8]) {
     assert_eq!(Claims::open(&keys, &origin, &state, late), Err(Unfit::Expired));
     let other = Origin { call: &text, ..origin };
     assert!(Claims::open(&keys, &other, &state, now).is_err() || text == origin.call);
+}
+
+/// What a control compares: all but the last letter.
+fn short_of_one(state: &str) -> (usize, &[u8]) {
+    (state.len(), state.as_bytes().split_last().map_or(&[], |(_, all)| all))
 }
 
 /// A state: any text, the genuine one, that of the other question, or the genuine one disturbed.
