@@ -4,6 +4,7 @@
 //! writes. It counts reads as if no item, and no page, were larger than 4 KB, and batches of reads not at all.
 
 mod executions;
+mod least;
 mod page;
 mod units;
 
