@@ -54,10 +54,9 @@ impl Shared {
         }
         if self.forgetting.get().is_none()
             && let Ok(file) = File::open(&self.config.path)
-            && let Err(another) = self.forgetting.set(ManuallyDrop::new(file))
         {
-            // Somebody was faster; this one must not be closed either.
-            std::mem::forget(another);
+            // If somebody was faster this one stays open as well, for the same reason.
+            let _ = self.forgetting.set(ManuallyDrop::new(file));
         }
         let forget = |file: &File| {
             if let Err(error) = fadvise(file, 0, None, Advice::DontNeed) {

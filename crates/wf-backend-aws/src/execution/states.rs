@@ -241,24 +241,24 @@ impl States {
 #[async_trait]
 impl ExecutionPort for States {
     async fn start(&self, execution: &Execution<'_>) -> Result<Run, UnclearCall> {
-        Self::start(self, execution).await.map_err(nothing_known)
+        Self::start(self, execution).await.map_err(|trouble| nothing_known(&trouble))
     }
 
     async fn describe(&self, execution: &Execution<'_>) -> Result<Run, UnclearCall> {
-        Self::describe(self, execution).await.map_err(nothing_known)
+        Self::describe(self, execution).await.map_err(|trouble| nothing_known(&trouble))
     }
 
     async fn stop(&self, execution: &Execution<'_>, cause: &str) -> Result<(), UnclearCall> {
-        Self::stop(self, execution, cause).await.map_err(nothing_known)
+        Self::stop(self, execution, cause).await.map_err(|trouble| nothing_known(&trouble))
     }
 
     async fn answer(&self, token: &str, told: &Told<'_>) -> Result<Answered, UnclearCall> {
-        Self::answer(self, token, told).await.map_err(nothing_known)
+        Self::answer(self, token, told).await.map_err(|trouble| nothing_known(&trouble))
     }
 }
 
-fn nothing_known(trouble: Trouble) -> UnclearCall {
-    UnclearCall { kind: trouble.kind(), why: in_words(&trouble) }
+fn nothing_known(trouble: &Trouble) -> UnclearCall {
+    UnclearCall { kind: trouble.kind(), why: in_words(trouble) }
 }
 
 /// Tells the metrics of a call.

@@ -83,7 +83,7 @@ fn once(setting: &Setting, store: Store) -> Result<Option<Vec<String>>, Fault> {
     let receiver = Peer::start(move |asked| answering.answer(asked))?;
     for number in 0..2 {
         crew.rig(number, |launch| {
-            launch.arguments.extend(["--config", "route.toml"].map(str::to_owned))
+            launch.arguments.extend(["--config", "route.toml"].map(str::to_owned));
         });
         crew.write(number, "route.toml", &route(&receiver))?;
         crew.write(number, "hook.secret", SECRET)?;
