@@ -1,7 +1,7 @@
 //! No statement of the hot path looks at more rows than it answers: its cost does not grow with workflows, with those
 //! that are finished, or with events.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, StatementStatus};
 use tempfile::TempDir;
 
 use super::open;
@@ -65,6 +65,50 @@ async fn open_workflows_of_a_phase_are_found_by_their_own_index() {
     let by_its_own = |sql| plan(&conn, sql).iter().any(|step| step.contains("workflows_open "));
     assert!(by_its_own(LIST_OPEN) && by_its_own(LIST_OPEN_IN_TENANT));
     assert!(!by_its_own(LIST), "the list of all phases goes by their ids");
+}
+
+/// However many workflows wait to be swept, as after a long stop: the writer has them between two commits.
+#[tokio::test]
+async fn a_sweep_looks_at_no_more_than_its_limit() {
+    use tasks::sweep::{SET_EXPIRY, SWEPT};
+
+    const LIMIT: i64 = 10;
+    let dir = TempDir::new().unwrap();
+    let store = open(&dir).await;
+    let conn = connection::open_writing(store.config()).unwrap();
+    let instructions = |sql: &str, arguments: &[i64]| {
+        let mut statement = conn.prepare(sql).unwrap();
+        statement.execute(rusqlite::params_from_iter(arguments)).unwrap();
+        statement.get_status(StatementStatus::VmStep)
+    };
+    let mut taken = Vec::new();
+    for (first, last) in [(1, 100), (101, 5_000)] {
+        fill(&conn, first, last);
+        let expiry = instructions(SET_EXPIRY, &[1, LIMIT]);
+        taken.push((expiry, instructions(SWEPT, &[LIMIT])));
+    }
+    let swept: i64 = connection::int(&conn, "SELECT count(*) FROM workflows WHERE swept").unwrap();
+    assert_eq!(swept, LIMIT);
+    let [(expiry, ready), (later_expiry, later_ready)] = taken[..] else { unreachable!("two") };
+    assert!(later_expiry <= 2 * expiry && later_ready <= 2 * ready, "{taken:?}");
+}
+
+/// Workflows of these numbers that were completed one after the other, each with two rows of the ledger, so that a sweep is
+/// done with fewer workflows than its limit.
+fn fill(conn: &Connection, first: i64, last: i64) {
+    let numbers = format!(
+        "WITH RECURSIVE n(i) AS (VALUES ({first}) UNION ALL SELECT i + 1 FROM n WHERE i < {last})"
+    );
+    let workflows = format!(
+        "{numbers} INSERT INTO workflows (wid, tenant, id, revision, phase, owner, completed_at, updated_at, \
+         last_activity, assets, state) SELECT i, 't', 'w' || i, 1, 'COMPLETED', 'o', i, i, i, '', '{{}}' FROM n"
+    );
+    let ledger = format!(
+        "{numbers} INSERT INTO ledger (tenant, actor, key, wid, seq, operation, fingerprint, result_version, \
+         created_at, mark, fields, result) SELECT 't', 'a', k || i, i, 1, 'o', 'f', 1, i, 'm', '{{}}', '{{}}' \
+         FROM n, (SELECT 'k' AS k UNION ALL SELECT 'l')"
+    );
+    conn.execute_batch(&format!("{workflows}; {ledger}")).unwrap();
 }
 
 /// The test can fail.

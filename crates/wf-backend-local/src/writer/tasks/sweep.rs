@@ -17,14 +17,16 @@ UPDATE ledger
                 ORDER BY w.completed_at
                 LIMIT ?2)";
 
-/// Limit. Workflows that have no row without expiry any more are not looked at again.
+/// Limit. Workflows that have no row without expiry any more are not looked at again. Of those that wait only the first are
+/// looked at, which the statement above has just gone through: behind them, where there are many, none is ready.
 pub(crate) const SWEPT: &str = "
 UPDATE workflows SET swept = 1
- WHERE wid IN (SELECT w.wid FROM workflows w
-                WHERE w.completed_at IS NOT NULL AND w.swept = 0
-                  AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.wid = w.wid AND l.expires_at IS NULL)
-                ORDER BY w.completed_at
-                LIMIT ?1)";
+ WHERE wid IN (SELECT q.wid
+                 FROM (SELECT w.wid FROM workflows w
+                        WHERE w.completed_at IS NOT NULL AND w.swept = 0
+                        ORDER BY w.completed_at
+                        LIMIT ?1) q
+                WHERE NOT EXISTS (SELECT 1 FROM ledger l WHERE l.wid = q.wid AND l.expires_at IS NULL))";
 
 /// Now, limit.
 pub(crate) const DELETE_EXPIRED: &str = "
