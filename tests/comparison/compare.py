@@ -2,7 +2,7 @@
 
     compare.py --server target/release/wf-cli [--only NAME]… [--callers 8] [--steps 50] [--kills 4] [--seed 1] [--full] [--out FOLDER]
     compare.py --server … --render --out FOLDER     only writes the page again from comparison.json
-    compare.py --server … --check     the cheap self-check of CI: Checkpoint, and the server that spoils readings on purpose
+    compare.py --server … --check     the short self-check: Checkpoint, and the server that spoils readings on purpose
 
 script.py is what the callers do, audit.py what is counted, peers/ the adapters, page.py the table in docs/comparison.md.
 Exit code 1 if Checkpoint lost, doubled or misplaced a reading, or if the count of the planted faults is not what was planted.

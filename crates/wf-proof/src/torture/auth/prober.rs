@@ -141,8 +141,10 @@ impl Prober {
     }
 
     fn start(&self, number: u64) -> serde_json::Map<String, serde_json::Value> {
+        // Ids of pumps have six digits at most; those of the working callers are below.
+        let pump = format!("PUMP-{}", 500_000 + number % 400_000);
         let start = json!({
-            "procedure_id": "pump-inspection", "assets": { "pump": format!("PUMP-{}", 5_000_000 + number) },
+            "procedure_id": "pump-inspection", "assets": { "pump": pump },
             "inputs": { "work_order": format!("WO {number}") },
             "idempotency_key": format!("stolen-{}-{number}", self.number),
         });
