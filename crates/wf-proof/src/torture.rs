@@ -24,7 +24,7 @@ use crate::fault::Fault;
 /// How long and how wide a bench goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// For every change: all benches within five minutes on two cores.
+    /// For every change: all benches within eight minutes on two cores.
     Short,
     /// For hours.
     Soak,

@@ -34,8 +34,8 @@ pub(super) const KILL: Bench = Bench {
     control: control::run,
 };
 
-/// Kills of a short run: each failpoint three times.
-const SHORT: u64 = 102;
+/// Kills of a short run: each failpoint twice.
+const SHORT: u64 = 68;
 /// Kills of a soak without `--count`.
 const SOAK: u64 = 2_000;
 /// Kills on one database.

@@ -47,7 +47,7 @@ use world::World;
 /// Longest case, in operations.
 const OPERATIONS_MAX: usize = 60;
 /// Cases of a short run, of a soak that names no count, and of a negative control until it finds something.
-const CASES: (u64, u64, u64) = (150, 4_000, 60);
+const CASES: (u64, u64, u64) = (100, 4_000, 60);
 /// Longest time for making a failing case smaller.
 const SHRINK: Duration = Duration::from_secs(120);
 /// The same for a negative control, which only has to show that it works.
