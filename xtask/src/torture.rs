@@ -137,8 +137,6 @@ pub(crate) fn task(root: &Path, options: &Options) -> Result<bool, Fault> {
         println!(
             "{SIMULATE:<12} engines over a store in memory, from seeds: weather, kills, standstills, clocks"
         );
-    }
-    if options.list {
         for (name, _, what) in EMULATED {
             println!("{name:<12} {what}");
         }

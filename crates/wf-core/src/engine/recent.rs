@@ -46,6 +46,9 @@ impl Recent {
     /// The commit is in the store; `locks` are those that it was decided on. One that changes locks, or ends the
     /// workflow, leaves nothing to guess.
     pub(super) fn keep(&self, commit: Commit, locks: Vec<LockRow>) {
+        if self.most == 0 {
+            return;
+        }
         let Commit { next, locks: changes, .. } = commit;
         let as_before = changes.iter().all(|change| matches!(change, LockChange::Assert { .. }));
         let name = (next.tenant.clone(), next.id.clone());
