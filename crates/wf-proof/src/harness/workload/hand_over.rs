@@ -12,19 +12,27 @@ use super::work::{REASON, id, object};
 impl Caller {
     /// Whether the work is somebody else's.
     pub(super) fn is_anothers(&self, view: &Value) -> bool {
-        let owner = view.pointer("/workflow/owner/id").and_then(Value::as_str);
-        self.me().is_some_and(|me| owner.is_some_and(|owner| owner != me.subject))
+        self.is_me(view, "/workflow/owner/id") == Some(false)
+    }
+
+    /// Whether the one of whom the view says this identity is this caller.
+    fn is_me(&self, view: &Value, pointer: &str) -> Option<bool> {
+        let id = view.pointer(pointer).and_then(Value::as_str)?;
+        self.me().map(|me| id == me.subject)
     }
 
     /// What this caller does about whose work it is, now and then: the arguments of `transfer_workflow`.
     pub(super) fn transfer(&mut self, view: &Value) -> Option<Map<String, Value>> {
         self.me()?;
         let is_offered = view.pointer("/workflow/offer").is_some();
+        // Only who is named may decline, and is so now and then; the others try it too, and are refused.
+        let declines =
+            if self.is_me(view, "/workflow/offer/to/id") == Some(true) { 0.4 } else { 0.1 };
         let (action, chance) = match (self.is_anothers(view), is_offered) {
             (false, false) => ("offer", 0.08),
             (false, true) => ("withdraw", 0.1),
             (true, false) => ("take_over", 0.3),
-            (true, true) if self.chance(0.2) => ("decline", 1.0),
+            (true, true) if self.chance(declines) => ("decline", 1.0),
             (true, true) => ("accept", 0.9),
         };
         if !self.chance(chance) {
