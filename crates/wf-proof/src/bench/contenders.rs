@@ -230,11 +230,13 @@ pub fn launch(program: &Path, folder: &Path, database: Option<&Path>) -> Result<
     Ok(launch)
 }
 
-/// A new folder below this one; gone when dropped.
+/// A new folder below this one; gone when dropped. What was measured before has nothing left to write, so that nobody waits
+/// for another's bytes.
 ///
 /// # Errors
 /// When it cannot be made.
 pub fn temporary(below: Option<&Path>) -> Result<TempDir, Fault> {
+    rustix::fs::sync();
     let mut builder = tempfile::Builder::new();
     let made = builder.prefix("wf-bench-");
     match below {
