@@ -133,9 +133,11 @@ fn run(setting: &Setting) -> Result<Report, Fault> {
     let scenes = scenes(setting);
     let next = AtomicUsize::new(0);
     let report = Mutex::new(Report::default());
+    let taken_over = AtomicUsize::new(0);
     let lane = || -> Result<(), Fault> {
         while let Some(scene) = scenes.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let one = one(setting, *scene)?;
+            let (one, took_over) = one(setting, *scene)?;
+            taken_over.fetch_add(usize::from(took_over), Ordering::Relaxed);
             let mut all = report.lock().unwrap_or_else(PoisonError::into_inner);
             all.done.extend(one.done);
             all.found.extend(one.found);
@@ -149,8 +151,12 @@ fn run(setting: &Setting) -> Result<Report, Fault> {
     })?;
     let mut report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
     report.found.extend(word::late(setting, word::Store::Fenced)?);
+    let taken_over = taken_over.into_inner();
+    if taken_over == 0 && scenes.iter().any(|scene| !scene.place.locked) {
+        report.found.push("the write lock was always held by chance: it shows nothing".to_owned());
+    }
     report.done.push(format!(
-        "{} servers stood still; and one that came too late to say that a message was refused",
+        "{} servers stood still, of {taken_over} all was taken over; and one that came too late to say that a message was refused",
         scenes.len()
     ));
     Ok(report)
@@ -165,8 +171,8 @@ fn control(setting: &Setting) -> Result<Report, Fault> {
     Ok(Report { done, found, skipped: Vec::new() })
 }
 
-/// From the first call to the audit.
-fn one(setting: &Setting, scene: Scene) -> Result<Report, Fault> {
+/// From the first call to the audit; and whether the other one could take over all that the first one held.
+fn one(setting: &Setting, scene: Scene) -> Result<(Report, bool), Fault> {
     let Scene { number, place, then } = scene;
     let seed = setting.seed.wrapping_add(u64::try_from(number).unwrap_or(0));
     let mut random = StdRng::seed_from_u64(seed);
@@ -174,7 +180,8 @@ fn one(setting: &Setting, scene: Scene) -> Result<Report, Fault> {
     crew.set_clock(0)?;
     let passes = random.random_range(place.passes.0..place.passes.1);
     if !crew.start(0, &format!("{}={passes}*off->1*return(stop)", place.name))? {
-        return Ok(Report { found: named(&place, crew.close()?), ..Report::default() });
+        let found = named(&place, crew.close()?);
+        return Ok((Report { found, ..Report::default() }, false));
     }
     let gates = [crew.gate(0), crew.gate(1)];
     let plan = Plan { walks_away: 0.25, ..Plan::new(CALLERS, seed) };
@@ -183,7 +190,8 @@ fn one(setting: &Setting, scene: Scene) -> Result<Report, Fault> {
         Box::new(Http::new(gate, token).impatient(HANG_UP_AFTER))
     })?;
     if place.locked && !crew.start(1, "")? {
-        return Ok(Report { found: named(&place, crew.close()?), ..Report::default() });
+        let found = named(&place, crew.close()?);
+        return Ok((Report { found, ..Report::default() }, false));
     }
     crew.turn(0, 0)?;
     crew.turn(1, usize::from(place.locked))?;
@@ -194,12 +202,14 @@ fn one(setting: &Setting, scene: Scene) -> Result<Report, Fault> {
     crew.finish(workload)?;
     crew.set_clock(STILL_MS)?;
     crew.all_is_done(STILL_MS, DONE_WITHIN)?;
-    if !place.locked && !by_chance {
+    let took_over = !place.locked && !by_chance;
+    if took_over {
         told_once(&mut crew);
     }
     crew.stop()?;
     crew.audit()?;
-    Ok(Report { done: vec![done], found: named(&place, crew.close()?), skipped: Vec::new() })
+    let found = named(&place, crew.close()?);
+    Ok((Report { done: vec![done], found, skipped: Vec::new() }, took_over))
 }
 
 /// The first one comes to stand still, and the other does what can be done. Answers whether that is nothing because another

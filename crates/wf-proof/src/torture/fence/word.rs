@@ -1,4 +1,4 @@
-//! A word that comes too late: a server delivers a message, is refused, and stands still before it writes that down. Another
+//! A word that comes too late: a server delivers a message, and stands still while the receiver thinks; it is refused. Another
 //! takes the stream over and is delivering the message when the first goes on and says that it has to be tried again.
 //!
 //! The store must not listen: the second server's delivery is the one, and the message is taken once. A store that believes
@@ -34,7 +34,7 @@ pub(super) enum Store {
 pub(super) const TAKEN: &str = "was taken";
 /// How often the scene is played at most.
 const TRIES: u32 = 5;
-/// How long the receiver thinks about a delivery of the second server.
+/// How long the receiver thinks about the first delivery of a server: of the first one, until it surely stands still.
 const THINKS: Duration = Duration::from_millis(2_500);
 /// 24 bytes, of no secrecy.
 const SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
@@ -42,6 +42,8 @@ const SECRET: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 /// What the receiver saw.
 #[derive(Debug, Default)]
 struct Seen {
+    /// The receiver thinks about what the first server delivered.
+    first: AtomicBool,
     /// The first server stands still.
     second: AtomicBool,
     /// Deliveries of the second server so far.
@@ -53,7 +55,8 @@ struct Seen {
 impl Seen {
     fn answer(&self, asked: &Asked) -> Reply {
         if !self.second.load(Ordering::SeqCst) {
-            return Reply::Answers(Answer::status(503));
+            self.first.store(true, Ordering::SeqCst);
+            return Reply::Late(THINKS, Answer::status(503));
         }
         let body: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
         let id = body.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -88,19 +91,19 @@ fn once(setting: &Setting, store: Store) -> Result<Option<Vec<String>>, Fault> {
         crew.write(number, "route.toml", &route(&receiver))?;
         crew.write(number, "hook.secret", SECRET)?;
     }
-    let unfenced = if store == Store::Believes { ";settle.unfenced=return" } else { "" };
-    let stops = format!("outbox.send_after=1*return(stop){unfenced}");
-    if crew.start(0, &stops)? {
+    let unfenced = if store == Store::Believes { "settle.unfenced=return" } else { "" };
+    if crew.start(0, unfenced)? {
         one_message(&crew)?;
-        if stands_still(&crew)? {
-            if crew.is_locked()? {
-                crew.close()?;
-                return Ok(None);
-            }
+        let delivers = comes(|| seen.first.load(Ordering::SeqCst));
+        crew.server(0)?.signal(Signal::STOP)?;
+        if !delivers || !stands_still(&crew)? {
+            crew.found.push("no server stood still: the scene shows nothing".to_owned());
+        } else if crew.is_locked()? {
+            crew.close()?;
+            return Ok(None);
+        } else {
             seen.second.store(true, Ordering::SeqCst);
             goes_on(&mut crew, &seen)?;
-        } else {
-            crew.found.push("no server stood still: the scene shows nothing".to_owned());
         }
         // However it came here, one that stands still cannot end.
         crew.server(0)?.signal(Signal::CONT)?;
@@ -115,15 +118,22 @@ fn goes_on(crew: &mut Crew, seen: &Seen) -> Result<(), Fault> {
     if !crew.start(1, "")? {
         return Ok(());
     }
+    if !comes(|| seen.begun.load(Ordering::SeqCst) > 0) {
+        crew.found.push("the stream is not taken over".to_owned());
+    }
+    Ok(())
+}
+
+/// Whether it comes to be so in the time that a delivery may take.
+fn comes(is_so: impl Fn() -> bool) -> bool {
     let end = Instant::now() + TAKEN_OVER_WITHIN;
-    while seen.begun.load(Ordering::SeqCst) == 0 {
+    while !is_so() {
         if Instant::now() > end {
-            crew.found.push("the stream is not taken over".to_owned());
-            break;
+            return false;
         }
         std::thread::sleep(PAUSE);
     }
-    Ok(())
+    true
 }
 
 fn judge(crew: &mut Crew, seen: &Seen) -> Result<(), Fault> {
