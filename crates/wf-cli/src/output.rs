@@ -2,6 +2,7 @@
 //!
 //! Colours and bars appear only on a terminal; `NO_COLOR` switches colours off.
 
+use std::fmt::Display;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
@@ -9,6 +10,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use crate::exit::{Exit, Failure, one_line};
+
+/// So many of something, whose plural has an `s`.
+pub(crate) fn counted(count: impl Display, one: &str) -> String {
+    let count = count.to_string();
+    let plural = if count == "1" { "" } else { "s" };
+    format!("{count} {one}{plural}")
+}
 
 /// A colour with a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

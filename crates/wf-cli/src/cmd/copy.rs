@@ -11,7 +11,7 @@ use wf_core::ports::copy::RecordKind;
 use crate::compose::copying;
 use crate::config::ConfigArgs;
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, Tone};
+use crate::output::{Output, Tone, counted};
 
 /// Copy a store to another place, such as from a file to a DynamoDB table
 #[derive(Debug, Args)]
@@ -101,20 +101,20 @@ fn tell(report: &CopyReport, output: Output) -> Result<(), Failure> {
         ))?;
     }
     let count = |kind| report.counts.get(&kind).copied().unwrap_or_default();
-    let counted = format!(
-        "{} workflows, {} events, {} ledger rows, {} locks, {} messages",
-        count(RecordKind::Workflow),
-        count(RecordKind::Event),
-        count(RecordKind::Ledger),
-        count(RecordKind::Lock),
-        count(RecordKind::Message)
-    );
+    let all = [
+        counted(count(RecordKind::Workflow), "workflow"),
+        counted(count(RecordKind::Event), "event"),
+        counted(count(RecordKind::Ledger), "ledger row"),
+        counted(count(RecordKind::Lock), "lock"),
+        counted(count(RecordKind::Message), "message"),
+    ]
+    .join(", ");
     if report.differences.is_empty() {
         let verdict = output.paint(Tone::Good, "copied and compared");
-        output.line(&format!("{verdict}: {counted}"))?;
+        output.line(&format!("{verdict}: {all}"))?;
         return output.line(&format!("evidence {}", report.evidence));
     }
-    output.line(&format!("in the source: {counted}"))?;
+    output.line(&format!("in the source: {all}"))?;
     output.note(
         "The target is no store. If the source was in use meanwhile, stop what uses it, empty the target and copy again; \
          else `wf-cli workflow verify` on the source says more.",

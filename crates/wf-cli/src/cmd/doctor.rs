@@ -27,7 +27,7 @@ use crate::compose;
 use crate::config::backend::{AwsTable, BackendConfig};
 use crate::config::{self, Config, ConfigArgs, check};
 use crate::exit::{Exit, Failure, one_line};
-use crate::output::{Output, Tone};
+use crate::output::{Output, Tone, counted};
 use crate::procedures;
 
 /// Look at everything a server needs
@@ -280,8 +280,10 @@ fn integrity(report: Option<&VerifyReport>) -> Check {
         return Check::ok("integrity", "not looked at");
     };
     let read = format!(
-        "{} workflows, {} events, {} locks read and recomputed",
-        report.workflows, report.events, report.locks
+        "{}, {}, {} read and recomputed",
+        counted(report.workflows, "workflow"),
+        counted(report.events, "event"),
+        counted(report.locks, "lock")
     );
     match report.findings.first() {
         None => Check::ok("integrity", read),
@@ -289,8 +291,8 @@ fn integrity(report: Option<&VerifyReport>) -> Check {
             "integrity",
             State::Fail,
             format!(
-                "{read}, {} findings, the first: {} {} {}",
-                report.findings.len(),
+                "{read}, {}, the first: {} {} {}",
+                counted(report.findings.len(), "finding"),
                 first.invariant,
                 first.workflow_id,
                 first.message

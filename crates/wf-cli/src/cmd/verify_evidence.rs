@@ -11,7 +11,7 @@ use wf_core::limits::EVIDENCE_FILE_BYTES_MAX;
 use wf_core::models::Digest;
 
 use crate::exit::{Exit, Failure, one_line};
-use crate::output::{Output, Tone};
+use crate::output::{Output, Tone, counted};
 
 /// Verify the evidence of a workflow, without the store
 #[derive(Debug, Args)]
@@ -104,11 +104,11 @@ fn told(checked: &Result<Evidence, Vec<Damage>>, output: Output) -> Result<(), F
         Ok(evidence) => {
             let workflow = &evidence.workflow;
             output.line(&format!(
-                "{}: workflow {} of tenant {}, {} events, {}",
+                "{}: workflow {} of tenant {}, {}, {}",
                 output.paint(Tone::Good, "ok"),
                 workflow.id,
                 workflow.tenant,
-                evidence.events.len(),
+                counted(evidence.events.len(), "event"),
                 workflow.phase.as_str(),
             ))?;
             output.line(&format!("last hash  {}", workflow.last_hash))?;
@@ -124,7 +124,7 @@ fn told(checked: &Result<Evidence, Vec<Damage>>, output: Output) -> Result<(), F
                 let part = output.paint(Tone::Bad, found.part.as_str());
                 output.line(&format!("{part} {}", one_line(&found.message)))?;
             }
-            let verdict = output.paint(Tone::Bad, &format!("{} findings", damage.len()));
+            let verdict = output.paint(Tone::Bad, &counted(damage.len(), "finding"));
             output.line(&format!("{verdict}: this evidence does not hold"))
         }
     }

@@ -88,7 +88,7 @@ fn workflows_are_listed_shown_and_verified_beside_a_server() {
     assert_eq!(verified["workflows"], 2);
     assert_eq!(verified["findings"], json!([]));
     let verified = server.run(&["workflow", "verify", &id]).exits(0);
-    assert!(verified.out.contains("ok: 1 workflows"), "{}", verified.out);
+    assert!(verified.out.contains("ok: 1 workflow,"), "{}", verified.out);
 
     for command in ["show", "history", "verify"] {
         let ran = server.run(&["workflow", command, "nobody"]).exits(1);

@@ -5,7 +5,7 @@ use wf_core::reconcile::Rule;
 
 use crate::compose::aws::{End, Looked, Outcome, Report, Taken, action, rule};
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, Tone};
+use crate::output::{Output, Tone, counted};
 
 /// Prints the report.
 pub(super) fn tell(report: &Report, dry_run: bool, output: Output) -> Result<(), Failure> {
@@ -49,16 +49,16 @@ fn lines(report: &Report, dry_run: bool, output: Output) -> Vec<String> {
     }
     lines.extend(report.problems.iter().map(|problem| output.paint(Tone::Bad, problem)));
     if !report.elsewhere.is_empty() {
-        let count = report.elsewhere.len();
-        lines.push(format!("{count} shards were left to the servers that are at work on them"));
+        let shards = counted(report.elsewhere.len(), "shard");
+        lines.push(format!("{shards} left to the servers that are at work on them"));
     }
-    let looked = report.workflows.len();
+    let looked = counted(report.workflows.len(), "workflow");
     let would = if dry_run { "; a dry run, nothing was changed" } else { "" };
     let listed = match report.listed {
         Some(listed) => format!("{listed} executions run"),
         None => "executions were not listed".to_owned(),
     };
-    lines.push(format!("{looked} workflows looked at, {listed}{would}"));
+    lines.push(format!("{looked} looked at, {listed}{would}"));
     lines
 }
 
@@ -144,7 +144,7 @@ mod tests {
                 "acme wf_1",
                 "  R2 start fence 1: would be done (open, and has no execution)",
                 "  nothing was done: only looked at",
-                "1 workflows looked at, executions were not listed; a dry run, nothing was changed",
+                "1 workflow looked at, executions were not listed; a dry run, nothing was changed",
             ]
         );
         let step = &document(&report, true)["workflows"][0]["steps"][0];

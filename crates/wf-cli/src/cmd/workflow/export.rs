@@ -12,7 +12,7 @@ use wf_core::ports::StorageBackendPort;
 use wf_core::state_machine::{Event, SensitiveValue};
 
 use crate::exit::Failure;
-use crate::output::Output;
+use crate::output::{Output, counted};
 
 use super::State;
 use super::readings::{COLUMNS, Corrections, Sight, cells, tamed};
@@ -98,10 +98,11 @@ pub(super) async fn run(
         }));
     }
     let what = match args.format {
-        Format::Jsonl => format!("{} events", written.events),
-        Format::Csv => format!("{} readings", written.rows),
+        Format::Jsonl => counted(written.events, "event"),
+        Format::Csv => counted(written.rows, "reading"),
     };
-    output.line(&format!("{} holds {} workflows with {what}", path.display(), written.workflows))
+    let workflows = counted(written.workflows, "workflow");
+    output.line(&format!("{} holds {workflows} with {what}", path.display()))
 }
 
 async fn all(

@@ -7,7 +7,7 @@ use wf_core::models::WorkflowId;
 
 use crate::compose::Backend;
 use crate::exit::{Exit, Failure, one_line};
-use crate::output::{Output, Tone};
+use crate::output::{Output, Tone, counted};
 
 /// Verify hash chains, states and locks
 #[derive(Debug, Args)]
@@ -68,15 +68,16 @@ pub(super) async fn run(
         for finding in &report.findings {
             output.line(&line(finding, output))?;
         }
-        let counted = format!(
-            "{} workflows, {} events, {} locks",
-            report.workflows, report.events, report.locks
-        );
+        let all = [
+            counted(report.workflows, "workflow"),
+            counted(report.events, "event"),
+            counted(report.locks, "lock"),
+        ];
         let verdict = match report.findings.len() {
             0 => output.paint(Tone::Good, "ok"),
-            found => output.paint(Tone::Bad, &format!("{found} findings")),
+            found => output.paint(Tone::Bad, &counted(found, "finding")),
         };
-        output.line(&format!("{verdict}: {counted}"))?;
+        output.line(&format!("{verdict}: {}", all.join(", ")))?;
     }
     if report.findings.is_empty() { Ok(()) } else { Err(Failure::quiet(Exit::Damage)) }
 }
