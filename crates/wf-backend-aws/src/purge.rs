@@ -134,7 +134,7 @@ async fn keys_count(link: &Link, purge: &Purge) -> Result<bool, Fail> {
         for row in link.get_each(&rows).await?.into_iter().flatten() {
             let of_it = row.text("workflow")? == left.workflow_id.as_str();
             let expires: Option<i64> = row.opt_number("expires_at")?;
-            if of_it && expires.is_none_or(|at| at > left.purged_at.as_ms()) {
+            if of_it && expires.unwrap_or_else(|| purge.expiry_ms()) > left.purged_at.as_ms() {
                 return Ok(true);
             }
         }

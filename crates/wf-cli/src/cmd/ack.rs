@@ -20,7 +20,7 @@ resolves it. It works while a server runs; `wf-cli workflow show ID` tells the b
 
 Examples:
   wf-cli ack 0197f3a0-1111-7222-8333-444455556666
-  wf-cli ack 0197f3a0-1111-7222-8333-444455556666 --block b4"
+  wf-cli ack 0197f3a0-1111-7222-8333-444455556666 --block block-3"
 )]
 pub(crate) struct AckArgs {
     /// The workflow

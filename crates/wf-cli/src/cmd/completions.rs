@@ -37,6 +37,11 @@ pub(crate) fn completions(
 ) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "wf-cli", &mut script);
+    if args.shell == Shell::Bash {
+        // clap_complete 4.6 takes the hyphen of the name for the end of a word in one of two places that must agree.
+        let text = String::from_utf8_lossy(&script).replace("wf__subcmd__cli", "wf__cli");
+        return output.raw(text.as_bytes());
+    }
     output.raw(&script)
 }
 

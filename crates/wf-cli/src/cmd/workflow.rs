@@ -12,7 +12,7 @@ mod verify;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
-use wf_core::models::{Locale, Phase, StepStatus, TenantId, Workflow, WorkflowId};
+use wf_core::models::{Block, Locale, Phase, StepStatus, TenantId, Workflow, WorkflowId};
 use wf_core::ports::{ListQuery, StorageBackendPort};
 
 use crate::compose;
@@ -219,11 +219,31 @@ async fn show(
     for (name, value) in facts {
         output.line(&format!("{name:<10} {}", crate::exit::one_line(&value)))?;
     }
-    for block in &workflow.blocks {
-        output.line(&format!("blocked    {} {} since {}", block.id, block.code, block.at))?;
+    for (name, value) in workflow.blocks.iter().flat_map(blocked) {
+        output.line(&format!("{name:<10} {}", crate::exit::one_line(&value)))?;
     }
     output.line("")?;
     output.table(&["STEP", "STATUS", "ATTEMPT", "VALUE", "AT", "BY"], &steps(&workflow))
+}
+
+/// What a block is, what was said, who was told and who knows.
+fn blocked(block: &Block) -> Vec<(&'static str, String)> {
+    let step = block.step_id.as_ref().map_or_else(String::new, |step| format!(" at {step}"));
+    let mut lines =
+        vec![("blocked", format!("{} {}{step} since {}", block.id, block.code, block.at))];
+    lines.extend(block.summary.clone().map(|summary| ("  because", summary)));
+    if let Some(to) = &block.escalated_to {
+        let at = block.escalated_at.map_or_else(String::new, |at| format!(" at {at}"));
+        let silent = block.unanswered_since.map_or_else(String::new, |at| {
+            format!(", no answer until {at} and nobody else is told")
+        });
+        lines.push(("  told", format!("{to}{at}{silent}")));
+    }
+    if let Some(by) = &block.acknowledged_by {
+        let at = block.acknowledged_at.map_or_else(String::new, |at| format!(" at {at}"));
+        lines.push(("  known to", format!("{}{at}", by.id)));
+    }
+    lines
 }
 
 fn steps(workflow: &Workflow) -> Vec<Vec<String>> {

@@ -53,6 +53,13 @@ pub(crate) fn contradictions(layers: &Layers) -> Vec<String> {
     if set("server.tls_cert") != set("server.tls_key") {
         problems.push("server.tls_cert and server.tls_key must be set together".to_owned());
     }
+    let settings = Typed(&layers.settings);
+    let listen = settings.address("server.listen");
+    if listen.is_some_and(|listen| listen.port() != 0)
+        && listen == settings.address("server.admin_listen")
+    {
+        problems.push("server.admin_listen must be another address than server.listen".to_owned());
+    }
     problems
 }
 

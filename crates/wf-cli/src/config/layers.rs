@@ -135,11 +135,13 @@ impl Layers {
 
     /// `WF_` alone does not make a variable ours; the name of a section behind it does.
     fn unknown_variable(&mut self, name: &str) {
-        let ours = KEYS
-            .iter()
-            .filter_map(|key| key.path.split('.').next())
-            .chain(["notifications"])
-            .any(|section| name.starts_with(&format!("WF_{}_", section.to_ascii_uppercase())));
+        let ours =
+            KEYS.iter().filter_map(|key| key.path.split('.').next()).chain(["notifications"]).any(
+                |section| {
+                    let rest = name.strip_prefix(&format!("WF_{}", section.to_ascii_uppercase()));
+                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+                },
+            );
         if !ours {
             return;
         }

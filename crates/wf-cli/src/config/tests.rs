@@ -90,12 +90,21 @@ fn unknown_keys_are_refused_with_the_probable_one() {
 fn unknown_variables_of_our_sections_are_refused_and_others_are_not_ours() {
     let layers = read(
         "",
-        &[("WF_SERVER__LISTEN", "127.0.0.1:1"), ("WF_CLI", "/usr/bin/wf-cli"), ("HOME", "/root")],
+        &[
+            ("WF_SERVER__LISTEN", "127.0.0.1:1"),
+            ("WF_AUTH", "jwt"),
+            ("WF_CLI", "/usr/bin/wf-cli"),
+            ("WF_AUTHOR", "ann"),
+            ("HOME", "/root"),
+        ],
         &[],
     );
     assert_eq!(
         layers.problems,
-        ["environment: unknown variable WF_SERVER__LISTEN; did you mean WF_SERVER_LISTEN?"]
+        [
+            "environment: unknown variable WF_SERVER__LISTEN; did you mean WF_SERVER_LISTEN?",
+            "environment: unknown variable WF_AUTH; did you mean WF_AUTH_MODE?"
+        ]
     );
 }
 

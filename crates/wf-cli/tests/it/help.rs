@@ -70,6 +70,19 @@ fn completions_are_written_for_every_shell() {
     run(folder.path(), &["completions", "tcsh"]).exits(2);
 }
 
+/// The script goes from word to word: each place that it comes to must be one for which it knows what follows.
+#[test]
+fn completions_of_bash_know_what_follows_each_word() {
+    let script = run(folder().path(), &["completions", "bash"]).exits(0).out;
+    let lines: Vec<&str> = script.lines().map(str::trim).collect();
+    let comes_to = lines.iter().filter_map(|line| line.strip_prefix("cmd=\"")?.strip_suffix('"'));
+    let places: Vec<&str> = comes_to.filter(|place| !place.is_empty()).collect();
+    assert!(places.len() > 30, "{places:?}");
+    for place in places {
+        assert!(lines.contains(&format!("{place})").as_str()), "nothing follows {place}");
+    }
+}
+
 #[test]
 fn a_manual_page_is_written_for_every_command() {
     let folder = folder();

@@ -1,7 +1,7 @@
 //! Deletes completed workflows with all that belongs to them. What is left is a tombstone, by which evidence that was
 //! exported before is still compared.
 //!
-//! A workflow goes when its keys have expired (`idempotency.retention` after its end, once the sweep was there), so that no
+//! A workflow goes when its keys have expired (`idempotency.retention` after its end, or when the sweep said), so that no
 //! repeat of a call finds its ledger row gone while the row would still count. Afterwards such a repeat is what it is after
 //! any expiry: a start begins a new workflow under a new id, everything else finds no workflow.
 
@@ -17,6 +17,8 @@ pub struct Manner {
     pub by: Actor,
     /// Why.
     pub reason: Option<String>,
+    /// How long keys count after the end of a workflow, where no sweep was there.
+    pub retention_ms: i64,
     /// Messages that were not delivered go, too.
     pub undelivered_too: bool,
     /// Only say whether it could be.
@@ -32,9 +34,10 @@ pub async fn purge(
     workflow: &Workflow,
     manner: &Manner,
 ) -> Result<Purged, SettleError> {
-    let Manner { at, by, reason, undelivered_too, check_only } = manner;
+    let Manner { at, by, reason, retention_ms, undelivered_too, check_only } = manner;
     let purge = Purge {
         tombstone: Tombstone::of(workflow, *at, by.clone(), reason.clone()),
+        retention_ms: *retention_ms,
         undelivered_too: *undelivered_too,
         check_only: *check_only,
     };

@@ -78,10 +78,22 @@ impl Tombstone {
 pub struct Purge {
     /// Which, and what will be left of it; `purged_at` is now.
     pub tombstone: Tombstone,
+    /// How long a ledger row that no sweep has given an expiry counts after the end of the workflow.
+    pub retention_ms: i64,
     /// Messages that were not delivered go, too.
     pub undelivered_too: bool,
     /// Only say whether it could be.
     pub check_only: bool,
+}
+
+impl Purge {
+    /// When a ledger row of the workflow expires that no sweep has given an expiry, in ms since the epoch.
+    #[must_use]
+    pub fn expiry_ms(&self) -> i64 {
+        self.tombstone
+            .completed_at
+            .map_or(i64::MAX, |end| end.as_ms().saturating_add(self.retention_ms))
+    }
 }
 
 /// What became of a purge.

@@ -50,6 +50,7 @@ fn purge(of: &Commit) -> Purge {
     let reason = Some("no longer needed".to_owned());
     Purge {
         tombstone: Tombstone::of(&of.next, at(LATER_MS), bob(), reason),
+        retention_ms: i64::MAX,
         undelivered_too: false,
         check_only: false,
     }
@@ -135,6 +136,11 @@ pub async fn s16_purge_spares_what_counts(fixture: &dyn ContractFixture) -> Verd
     check_eq!(whole(&store, &nobody).await?, Purged::Changed, "no workflow");
 
     check_eq!(whole(&store, &right).await?, Purged::KeysCount, "rows without expiry");
+    let end = gone[1].next.updated_at.as_ms();
+    let expired = Purge { retention_ms: at(LATER_MS).as_ms() - end, ..right.clone() };
+    check_eq!(whole(&store, &expired).await?, Purged::Undelivered(1), "rows that expire now");
+    let sooner = Purge { retention_ms: at(LATER_MS).as_ms() - end + 1, ..right.clone() };
+    check_eq!(whole(&store, &sooner).await?, Purged::KeysCount, "rows that expire in a moment");
     expire(&store).await?;
     let mut early = right.clone();
     early.tombstone.purged_at = Timestamp::from_ms(gone[1].next.updated_at.as_ms() + 999);

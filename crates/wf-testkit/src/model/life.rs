@@ -33,7 +33,7 @@ impl State {
         let now = left.purged_at.as_ms();
         let of_it = |row: &&LedgerRow| row.key.tenant == key.0 && row.workflow_id == key.1;
         let mut rows = self.ledger.values().filter(of_it);
-        if rows.any(|row| row.entry.expires_at_ms.is_none_or(|at| at > now)) {
+        if rows.any(|row| row.entry.expires_at_ms.unwrap_or_else(|| purge.expiry_ms()) > now) {
             return Purged::KeysCount;
         }
         let undelivered = self.outbox.values().filter(|queued| {

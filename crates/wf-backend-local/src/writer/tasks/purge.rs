@@ -15,9 +15,9 @@ const AT_ONCE: i64 = 1_000;
 /// Tenant, id.
 pub(crate) const HEAD: &str =
     "SELECT wid, phase, revision FROM workflows WHERE tenant = ?1 AND id = ?2";
-/// Workflow, now.
+/// Workflow, now, the expiry of a row that has none.
 pub(crate) const COUNTS: &str =
-    "SELECT 1 FROM ledger WHERE wid = ?1 AND (expires_at IS NULL OR expires_at > ?2) LIMIT 1";
+    "SELECT 1 FROM ledger WHERE wid = ?1 AND coalesce(expires_at, ?3) > ?2 LIMIT 1";
 /// Workflow id, tenant.
 pub(crate) const UNDELIVERED: &str = "
 SELECT count(*) FROM streams s CROSS JOIN outbox o ON o.sid = s.sid AND o.state IN ('pending', 'dead')
@@ -64,7 +64,7 @@ pub(crate) fn purge(conn: &Connection, purge: &Purge) -> Read<Purged> {
         return Ok(Purged::Changed);
     }
     let now = left.purged_at.as_ms();
-    if int_of(conn, COUNTS, (wid, now))?.is_some() {
+    if int_of(conn, COUNTS, (wid, now, purge.expiry_ms()))?.is_some() {
         return Ok(Purged::KeysCount);
     }
     let undelivered = int_of(conn, UNDELIVERED, (id, tenant))?.unwrap_or(0);

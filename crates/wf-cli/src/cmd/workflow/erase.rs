@@ -62,6 +62,13 @@ pub(super) async fn run(
     let wanted =
         Wanted { workflow: &workflow, step: args.step.as_ref(), erased, check_only: args.dry_run };
     let report = erase(store.as_ref(), &wanted).await.map_err(failed)?;
+    if let Some(step) = wanted.step
+        && report.erased.is_empty()
+        && report.already.is_empty()
+    {
+        return Err(Failure::failed(format!("no sensitive value of a step {step} was recorded"))
+            .help("see which steps there are with `wf-cli workflow history`"));
+    }
     let forgotten = if args.dry_run { None } else { backend.forget(args.compact).await? };
     if output.is_json() {
         return output.document(&json!({

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use wf_core::engine::purge::{Manner, purge};
 use wf_core::limits::FREE_TEXT_CHARS_MAX;
 use wf_core::models::{Principal, TenantId, Workflow};
-use wf_core::ports::{ClockPort as _, Purged, StorageBackendPort, Swept};
+use wf_core::ports::{ClockPort as _, Purged, StorageBackendPort};
 
 use crate::ambient::{self, SystemClock};
 use crate::exit::{Exit, Failure};
@@ -58,9 +58,6 @@ struct Done {
     spared: Vec<Value>,
 }
 
-/// Rows of each kind that are swept at once.
-const SWEPT_AT_ONCE: u32 = 500;
-
 /// Workflows that a document tells of; more are only counted.
 const TOLD_MAX: usize = 1_000;
 
@@ -81,6 +78,7 @@ pub(super) async fn run(
         at: SystemClock.now(),
         by: Principal::operator(TenantId::default_tenant(), &ambient::os_user()).actor,
         reason: args.reason.clone(),
+        retention_ms: i64::try_from(retention.as_millis()).unwrap_or(i64::MAX),
         undelivered_too: args.undelivered_too,
         check_only: true,
     };
@@ -93,9 +91,6 @@ pub(super) async fn run(
         })
         .await?;
         ask(would, counted)?;
-    }
-    if !args.dry_run {
-        sweep(store, retention).await?;
     }
     manner.check_only = args.dry_run;
     let mut done = Done::default();
@@ -132,13 +127,6 @@ pub(super) async fn run(
         output.line(&format!("{purged_count} {verb} by {by}, {spared_count} spared."))?;
     }
     if spared_count > 0 { Err(Failure::quiet(Exit::Failed)) } else { Ok(()) }
-}
-
-/// Keys get their expiry from the sweep of a server. None may have been there since the workflows ended.
-async fn sweep(store: &dyn StorageBackendPort, retention: Duration) -> Result<(), Failure> {
-    let retention_ms = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
-    while store.sweep(SystemClock.now(), retention_ms, SWEPT_AT_ONCE).await? != Swept::default() {}
-    Ok(())
 }
 
 /// Purges each workflow that is meant, or only looks, and tells what became of it.
