@@ -126,8 +126,11 @@ def once():
 def small():
     terminal = Terminal(rows=5, columns=20)
     terminal.until(b"Cal")
+    since = len(terminal.text)
     fcntl.ioctl(terminal.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 2, 3, 0, 0))
     os.killpg(terminal.process.pid, signal.SIGWINCH)
+    # A key that comes in the moment of the signal is read by crossterm with the key after it only: it looks at one of the two.
+    terminal.until(b"\x1b[", since)
     terminal.press(b"\t\t ")
     terminal.press(b"q")
     assert terminal.ended() == 0
