@@ -9,6 +9,7 @@ use super::{BlockId, Timestamp};
 
 /// A time limit on the whole workflow, counted from its start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct StartDeadline {
     /// Its name in the definition, for example `overdue`.
     pub id: String,
@@ -20,6 +21,7 @@ pub struct StartDeadline {
 
 /// One of those who are told of a block, one after another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Recipient {
     /// Who; a name that the configuration routes.
     pub to: String,
@@ -49,7 +51,7 @@ pub struct OpenDeadline {
 
 /// What a deadline is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "about", rename_all = "snake_case")]
+#[serde(tag = "about", rename_all = "snake_case", deny_unknown_fields)]
 pub enum DeadlineAbout {
     /// The whole workflow.
     Workflow {

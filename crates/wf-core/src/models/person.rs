@@ -127,6 +127,7 @@ impl From<Actor> for String {
 
 /// A person as results and history show them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Person {
     /// The actor behind the name.
     pub id: Actor,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A recorded value. Values are text: the core knows no numbers and no units, the policy does.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Reading {
     /// The value as the caller gave it, digits and all; empty when withheld.
     pub given: String,

@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use wf_core::models::Workflow;
+use wf_core::models::{Severity, Workflow};
 use wf_core::state_machine::{EVENT_VERSION, Event};
 
 use crate::any_event::{body, event};
-use crate::drive::{Desk, owner, submit};
+use crate::drive::{Desk, owner, report, start, submit};
+use crate::plain_policy::PlainPolicy;
 
 fn written() -> Value {
     serde_json::to_value(event(1, body(7, 1), false)).expect("an event is JSON")
@@ -39,20 +40,50 @@ fn an_event_of_a_newer_version_is_refused_with_the_reason() {
 
 #[test]
 fn a_state_with_something_unknown_in_it_is_refused_rather_than_written_back_without_it() {
-    let mut desk = Desk::running();
+    let mut desk = Desk { policy: PlainPolicy::timed(), acknowledge_at_start: true, ..Desk::new() };
+    desk.must(&owner(), start("U-7", json!({"order": "A-1"})));
     desk.must(&owner(), submit("ready", "yes"));
+    desk.must_offer(Some("user:bob"));
+    desk.must(&owner(), report(Severity::High, Some("ready")));
     let state = serde_json::to_value(desk.workflow()).expect("a state is JSON");
     let read = |state: &Value| serde_json::from_value::<Workflow>(state.clone());
     assert!(read(&state).is_ok());
-    let step = state["steps"].as_object().and_then(|steps| steps.keys().next().cloned());
-    let step = step.map(|step| format!("/steps/{step}"));
-    let places = ["", "/start_touch", "/assets/0", "/procedure"].map(str::to_owned);
-    for place in places.into_iter().chain(step) {
+    let mut places = Vec::new();
+    parts(&state, String::new(), &mut places);
+    for wanted in
+        ["", "/owner", "/offer", "/procedure", "/assets/0", "/blocks/0/by", "/deadlines/w-1~11~11"]
+    {
+        assert!(places.iter().any(|place| place == wanted), "no {wanted} in {state:#}");
+    }
+    for place in places {
         let mut newer = state.clone();
         let part = newer.pointer_mut(&place).and_then(Value::as_object_mut).expect("a part of it");
         part.insert("colour".to_owned(), json!("red"));
-        let said = read(&newer).expect_err("something unknown").to_string();
+        let said = read(&newer).expect_err(&place).to_string();
         assert!(said.contains("unknown field `colour`"), "{place}: {said}");
+    }
+}
+
+/// Every object of a state but those whose keys are data.
+fn parts(of: &Value, place: String, places: &mut Vec<String>) {
+    const DATA: [&str; 7] = ["deadlines", "inputs", "steps", "waits", "performers", "label", "say"];
+    let below = |key: &str| format!("{place}/{}", key.replace('/', "~1"));
+    match of {
+        Value::Object(map) => {
+            let name = place.rsplit('/').next().unwrap_or_default();
+            for (key, value) in map {
+                parts(value, below(key), places);
+            }
+            if !DATA.contains(&name) {
+                places.push(place);
+            }
+        }
+        Value::Array(all) => {
+            for (n, value) in all.iter().enumerate() {
+                parts(value, below(&n.to_string()), places);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
