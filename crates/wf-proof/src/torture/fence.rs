@@ -262,14 +262,19 @@ fn named(place: &Place, found: Vec<String>) -> Vec<String> {
 
 fn stands_still(crew: &Crew) -> Result<bool, Fault> {
     let id = crew.server(0)?.id();
-    let end = Instant::now() + STOPS_WITHIN;
-    while !is_stopped(id) {
+    Ok(comes(STOPS_WITHIN, || is_stopped(id)))
+}
+
+/// Whether it comes to be so in this time.
+fn comes(within: Duration, is_so: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + within;
+    while !is_so() {
         if Instant::now() > end {
-            return Ok(false);
+            return false;
         }
         std::thread::sleep(PAUSE);
     }
-    Ok(true)
+    true
 }
 
 const COMMITS: &str = "SELECT count(*) FROM ledger";
@@ -301,13 +306,8 @@ fn meanwhile(crew: &mut Crew, place: &Place, workload: &Workload) -> Result<u64,
     crew.turn(1, 1)?;
     let mine = "leases of the one that stands still are not taken over";
     crew.becomes_zero(mine, STILL_HELD, &[Value::from(held)], TAKEN_OVER_WITHIN)?;
-    let end = Instant::now() + TAKEN_OVER_WITHIN;
-    while workload.acknowledged() < before + CALLS_MIN {
-        if Instant::now() > end {
-            crew.found.push("the other server gets nothing done".to_owned());
-            break;
-        }
-        std::thread::sleep(PAUSE);
+    if !comes(TAKEN_OVER_WITHIN, || workload.acknowledged() >= before + CALLS_MIN) {
+        crew.found.push("the other server gets nothing done".to_owned());
     }
     Ok(workload.acknowledged().saturating_sub(before))
 }
@@ -315,13 +315,8 @@ fn meanwhile(crew: &mut Crew, place: &Place, workload: &Workload) -> Result<u64,
 /// Both, or the one that is left, get something done again.
 fn after(crew: &mut Crew, workload: &Workload) {
     let wanted = workload.acknowledged() + 2 * CALLS_MIN;
-    let end = Instant::now() + TAKEN_OVER_WITHIN;
-    while workload.acknowledged() < wanted {
-        if Instant::now() > end {
-            crew.found.push("nothing gets done afterwards".to_owned());
-            break;
-        }
-        std::thread::sleep(PAUSE);
+    if !comes(TAKEN_OVER_WITHIN, || workload.acknowledged() >= wanted) {
+        crew.found.push("nothing gets done afterwards".to_owned());
     }
 }
 

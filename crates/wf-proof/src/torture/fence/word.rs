@@ -8,15 +8,15 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Map, Value, json};
 
 use super::super::Setting;
-use super::super::crew::{Crew, PAUSE};
+use super::super::crew::Crew;
 use super::super::peer::{Answer, Asked, Peer, Reply};
-use super::{DONE_WITHIN, STILL_MS, TAKEN_OVER_WITHIN, stands_still};
+use super::{DONE_WITHIN, STILL_MS, TAKEN_OVER_WITHIN, comes, stands_still};
 use crate::fault::Fault;
 use crate::harness::client::Client;
 use crate::harness::record::Call;
@@ -94,7 +94,7 @@ fn once(setting: &Setting, store: Store) -> Result<Option<Vec<String>>, Fault> {
     let unfenced = if store == Store::Believes { "settle.unfenced=return" } else { "" };
     if crew.start(0, unfenced)? {
         one_message(&crew)?;
-        let delivers = comes(|| seen.first.load(Ordering::SeqCst));
+        let delivers = comes(TAKEN_OVER_WITHIN, || seen.first.load(Ordering::SeqCst));
         crew.server(0)?.signal(Signal::STOP)?;
         if !delivers || !stands_still(&crew)? {
             crew.found.push("no server stood still: the scene shows nothing".to_owned());
@@ -118,22 +118,10 @@ fn goes_on(crew: &mut Crew, seen: &Seen) -> Result<(), Fault> {
     if !crew.start(1, "")? {
         return Ok(());
     }
-    if !comes(|| seen.begun.load(Ordering::SeqCst) > 0) {
+    if !comes(TAKEN_OVER_WITHIN, || seen.begun.load(Ordering::SeqCst) > 0) {
         crew.found.push("the stream is not taken over".to_owned());
     }
     Ok(())
-}
-
-/// Whether it comes to be so in the time that a delivery may take.
-fn comes(is_so: impl Fn() -> bool) -> bool {
-    let end = Instant::now() + TAKEN_OVER_WITHIN;
-    while !is_so() {
-        if Instant::now() > end {
-            return false;
-        }
-        std::thread::sleep(PAUSE);
-    }
-    true
 }
 
 fn judge(crew: &mut Crew, seen: &Seen) -> Result<(), Fault> {
