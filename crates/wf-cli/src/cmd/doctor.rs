@@ -23,6 +23,7 @@ use wf_core::ports::ClockPort as _;
 use wf_procedure::LoadError;
 
 use crate::ambient::SystemClock;
+use crate::cmd::workflow::looked_at;
 use crate::compose;
 use crate::config::backend::{AwsTable, BackendConfig};
 use crate::config::{self, Config, ConfigArgs, check};
@@ -279,12 +280,7 @@ fn integrity(report: Option<&VerifyReport>) -> Check {
     let Some(report) = report else {
         return Check::ok("integrity", "not looked at");
     };
-    let read = format!(
-        "{}, {}, {} read and recomputed",
-        counted(report.workflows, "workflow"),
-        counted(report.events, "event"),
-        counted(report.locks, "lock")
-    );
+    let read = format!("{} read and recomputed", looked_at(report));
     match report.findings.first() {
         None => Check::ok("integrity", read),
         Some(first) => Check::new(

@@ -10,6 +10,8 @@ mod select;
 mod sink;
 mod verify;
 
+pub(super) use verify::looked_at;
+
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use wf_core::models::{Block, Locale, Phase, StepStatus, TenantId, Workflow, WorkflowId};

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use wf_core::engine::verify::{self, Finding};
+use wf_core::engine::verify::{self, Finding, VerifyReport};
 use wf_core::models::WorkflowId;
 
 use crate::compose::Backend;
@@ -68,18 +68,19 @@ pub(super) async fn run(
         for finding in &report.findings {
             output.line(&line(finding, output))?;
         }
-        let all = [
-            counted(report.workflows, "workflow"),
-            counted(report.events, "event"),
-            counted(report.locks, "lock"),
-        ];
         let verdict = match report.findings.len() {
             0 => output.paint(Tone::Good, "ok"),
             found => output.paint(Tone::Bad, &counted(found, "finding")),
         };
-        output.line(&format!("{verdict}: {}", all.join(", ")))?;
+        output.line(&format!("{verdict}: {}", looked_at(&report)))?;
     }
     if report.findings.is_empty() { Ok(()) } else { Err(Failure::quiet(Exit::Damage)) }
+}
+
+/// How much was looked at.
+pub(in crate::cmd) fn looked_at(report: &VerifyReport) -> String {
+    let all = [(report.workflows, "workflow"), (report.events, "event"), (report.locks, "lock")];
+    all.map(|(count, one)| counted(count, one)).join(", ")
 }
 
 /// A row without its counterpart: a commit of which a part is there.
