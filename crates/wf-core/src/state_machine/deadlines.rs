@@ -77,6 +77,13 @@ pub fn changes(before: Option<&Workflow>, next: &Workflow) -> Vec<DeadlineChange
     gone.chain(set).collect()
 }
 
+/// The open one that is to pass next: of several that are due at once, the one whose id is smaller.
+#[must_use]
+pub fn next_of(workflow: &Workflow) -> Option<(&str, &OpenDeadline)> {
+    let all = workflow.deadlines.iter().map(|(id, deadline)| (id.as_str(), deadline));
+    all.min_by_key(|(id, deadline)| (deadline.fire_at, *id))
+}
+
 /// When the response to a block is due, while somebody is waited for.
 #[must_use]
 pub fn response_due(workflow: &Workflow, block: &crate::models::BlockId) -> Option<Timestamp> {

@@ -72,6 +72,11 @@ pub enum Fault {
         /// When it passes.
         at: Timestamp,
     },
+    /// Another deadline of the work was due before and has not passed.
+    NotNext {
+        /// When that one was due.
+        at: Timestamp,
+    },
     /// The outcome is unknown, or nothing was done.
     Unavailable,
     /// A bug.

@@ -145,6 +145,20 @@ fn it_is_too_early_until_the_very_millisecond() {
 }
 
 #[test]
+fn none_passes_before_one_that_was_due_earlier() {
+    let mut desk = blocked();
+    // Set when `w-1/1/1` may be claimed already, by a server whose clock is behind.
+    let reply = set(desk.workflow())[0];
+    assert_eq!(reply, ("w-1/5/1", minute(25)));
+    desk.now = minute(500);
+    let refused = desk.ask(&clock(), reached("w-1/1/1")).expect_err("out of turn");
+    assert_eq!((refused.code, refused.after_ms), (ErrorCode::TooEarly, None));
+    assert_eq!(refused.saying, Fault::NotNext { at: minute(25) }.into());
+    desk.must(&clock(), reached("w-1/5/1"));
+    desk.must(&clock(), reached("w-1/1/1"));
+}
+
+#[test]
 fn a_deadline_fires_once_and_never_after_the_end() {
     let mut desk = timed();
     desk.now = minute(500);

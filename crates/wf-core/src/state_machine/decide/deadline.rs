@@ -1,4 +1,5 @@
-//! `deadline_reached`: the clock says that a deadline has passed; whoever is next is told.
+//! `deadline_reached`: the clock says that a deadline has passed; whoever is next is told. Those of one workflow pass in the order in
+//! which they are due, whoever claimed them when.
 
 use crate::access;
 use crate::errors::ErrorCode;
@@ -6,6 +7,7 @@ use crate::models::{DeadlineAbout, Phase, Workflow};
 use crate::view::Fault;
 
 use super::super::command::{Command, Facts};
+use super::super::deadlines;
 use super::super::decision::{Draft, Outcome, Rejection, Verdict};
 use super::super::event::EventBody;
 use super::{commit, guard};
@@ -34,6 +36,14 @@ pub(super) fn decide(
         let rejection = Rejection::new(ErrorCode::TooEarly, message, not_due)
             .with("due_at", deadline.fire_at.to_string());
         return Err(Rejection { after_ms: Some(left), ..rejection });
+    }
+    // One that was set after this one was claimed, by a server whose clock is behind: no lease can keep that order.
+    if let Some((first, due)) = deadlines::next_of(workflow)
+        && first != deadline_id
+    {
+        let message = format!("{first} was due before and has not passed yet");
+        let not_next = Fault::NotNext { at: due.fire_at };
+        return Err(Rejection::new(ErrorCode::TooEarly, message, not_next).with("first", first));
     }
     let passed = |name: Option<String>, block_id| {
         Draft::new(EventBody::DeadlinePassed {

@@ -15,6 +15,9 @@ impl Words<'_> {
             Fault::NotDue { at } => {
                 return format!("That is due at {}, and not before.", self.moment(*at));
             }
+            Fault::NotNext { at } => {
+                return format!("What was due at {} comes first.", self.moment(*at));
+            }
             Fault::UnknownReason { reasons } => {
                 return self.options("I do not know that reason.", "Say for example:", reasons);
             }

@@ -84,8 +84,10 @@ impl Deadlines {
         if event.at < due.fire_at {
             wrong(Invariant::I8, "passed before it was due");
         }
-        if self.set.iter().any(|(other, set)| (set.fire_at, other.as_str()) < (due.fire_at, id)) {
-            wrong(Invariant::I8, "overtook an earlier one");
+        let earlier =
+            |(other, set): &(&String, &Set)| (set.fire_at, other.as_str()) < (due.fire_at, id);
+        if let Some((other, _)) = self.set.iter().find(earlier) {
+            wrong(Invariant::I8, &format!("overtook an earlier one, {other}"));
         }
         if event.cause.key.as_str() != id {
             wrong(Invariant::I2, "passed under another key than its own");
