@@ -52,9 +52,12 @@ impl State {
     }
 
     /// How the execution of this name was at a time, as far as one knows it from then.
-    pub(super) fn seen(&self, workflow: &WorkflowId, fence: u64, at: Option<Instant>) -> Run {
-        let Some(one) = self.named(workflow, fence) else { return Run::Absent };
+    pub(super) fn seen(&mut self, workflow: &WorkflowId, fence: u64, at: Option<Instant>) -> Run {
+        let named = |one: &&mut Execution| one.fence == fence && one.workflow == *workflow;
+        let mut known = self.executions.iter_mut().filter(named).filter(|one| !one.vanished);
+        let Some(one) = known.next() else { return Run::Absent };
         let before = |then: Instant| at.is_some_and(|at| at < then);
+        one.missed |= before(one.began);
         match one.ended {
             _ if before(one.began) => Run::Absent,
             Some(ended) if before(ended) && !one.foreign => Run::Running,
@@ -68,6 +71,7 @@ impl State {
             workflow: workflow.clone(),
             fence,
             foreign,
+            missed: false,
             began: Instant::now(),
             ended: None,
             vanished: false,

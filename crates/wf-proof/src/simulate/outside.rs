@@ -95,6 +95,8 @@ pub(super) struct Execution {
     pub(super) fence: u64,
     /// It was started with another input: it is somebody else's.
     pub(super) foreign: bool,
+    /// A description that was out of date hid it from whoever asked.
+    pub(super) missed: bool,
     pub(super) began: Instant,
     pub(super) ended: Option<Instant>,
     /// Nobody knows of it any more.

@@ -29,8 +29,10 @@ impl State {
     fn wrong_of(&self, id: &WorkflowId, row: &Row) -> Option<String> {
         let fence = row.binding.fence;
         let of = |one: &&Execution| one.workflow == *id && one.ended.is_none();
-        // What somebody starts under a name that we never come to is not ours to stop.
-        let ours = |one: &&Execution| !one.foreign || one.fence <= fence;
+        // What somebody starts under a name that we never come to is not ours to stop; nor is what they started so shortly
+        // before the end that the last pass could not see it. Ours ends by itself then.
+        let unseen = |one: &Execution| one.missed && row.binding.closed;
+        let ours = |one: &&Execution| !one.foreign || (one.fence <= fence && !unseen(one));
         let running: Vec<_> = self.executions.iter().filter(of).filter(ours).collect();
         let fences: Vec<u64> = running.iter().map(|one| one.fence).collect();
         if !row.work.phase.is_open() {
