@@ -16,6 +16,7 @@ pub(crate) mod value;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::Args;
@@ -43,6 +44,9 @@ pub(crate) struct ConfigArgs {
     /// Folder with procedure files [key: procedures.dir]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) procedures: Option<PathBuf>,
+    /// What the configuration file says: it may be a pipe, which can be read only once.
+    #[arg(skip)]
+    text: OnceLock<String>,
 }
 
 /// How log lines are written.
@@ -119,8 +123,8 @@ impl ConfigArgs {
     /// # Errors
     /// When the file cannot be read, or `--set` has no `=`.
     pub(crate) fn layers(&self, more: &[(&str, String, &str)]) -> Result<Layers, Failure> {
-        let text = match &self.config {
-            Some(path) => Some(read_file(path)?),
+        let file = match &self.config {
+            Some(path) => Some((path.as_path(), self.text(path)?)),
             None => None,
         };
         let mut flags = Vec::new();
@@ -144,11 +148,20 @@ impl ConfigArgs {
         for (path, value, flag) in more {
             flags.push(((*path).to_owned(), value.clone(), (*flag).to_owned()));
         }
-        Ok(Layers::read(&Sources {
-            file: self.config.as_deref().zip(text.as_deref()),
-            environment: std::env::vars_os().collect(),
-            flags,
-        }))
+        Ok(Layers::read(&Sources { file, environment: std::env::vars_os().collect(), flags }))
+    }
+
+    fn text(&self, path: &Path) -> Result<&str, Failure> {
+        if let Some(text) = self.text.get() {
+            return Ok(text);
+        }
+        let text = read_file(path)?;
+        Ok(self.text.get_or_init(|| text))
+    }
+
+    /// Whether the state is in a file, as far as the layers can be read.
+    pub(crate) fn is_local(&self) -> bool {
+        self.layers(&[]).is_ok_and(|layers| backend::is_local(&layers))
     }
 
     /// What a file says by itself, without variables and flags.

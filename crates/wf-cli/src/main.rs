@@ -21,6 +21,7 @@ mod otlp;
 mod otlp;
 mod output;
 mod procedures;
+mod runtime;
 mod signing_keys;
 mod sink;
 mod telemetry;
@@ -31,7 +32,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use exit::{Exit, Failure};
+use exit::Exit;
 
 /// A call allocates on one thread and frees on another (runtime, writer, readers), which the allocator of the C library
 /// is slow at.
@@ -42,16 +43,12 @@ fn main() -> ExitCode {
     #[cfg(feature = "failpoints")]
     let _asked = fail::FailScenario::setup();
     let cli = args::Cli::parse();
-    let done = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::failed("the runtime cannot start").because(error))
-        .and_then(|runtime| {
-            let done = runtime.block_on(cmd::run(&cli));
-            // Whatever matters is over. A read of the standard input may not be, and would be waited for.
-            runtime.shutdown_background();
-            done
-        });
+    let done = runtime::build(&cli.config).and_then(|runtime| {
+        let done = runtime.block_on(cmd::run(&cli));
+        // Whatever matters is over. A read of the standard input may not be, and would be waited for.
+        runtime.shutdown_background();
+        done
+    });
     let exit = match done {
         Ok(()) => Exit::Ok,
         Err(failure) => {

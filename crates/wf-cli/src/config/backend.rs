@@ -88,6 +88,11 @@ const OF_A_TABLE: [&str; 6] = [
     "backend.aws.reconciler",
 ];
 
+/// Whether it is a file, as far as the layers can be used.
+pub(super) fn is_local(layers: &Layers) -> bool {
+    !is_aws(Typed(&layers.settings))
+}
+
 fn is_aws(settings: Typed<'_>) -> bool {
     settings.text("backend.kind") == Some("aws")
 }

@@ -51,6 +51,23 @@ fn the_file_is_accepted_before_and_after_the_subcommand_and_by_variable() {
     assert!(ran.exits(0).out.contains("locale = \"de\""));
 }
 
+#[cfg(unix)]
+#[test]
+fn the_file_may_be_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = command(folder.path())
+        .args(["serve", "--print-config", "--config", "/dev/stdin"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut pipe, b"[server]\nlocale = \"de\"\n").unwrap();
+    drop(pipe);
+    let ran = crate::binary::Ran::from(child.wait_with_output().unwrap()).exits(0);
+    assert!(ran.out.contains("locale = \"de\""), "{}", ran.out);
+}
+
 #[test]
 fn the_printed_configuration_is_as_reviewed() {
     let folder = with_file("");
