@@ -21,8 +21,8 @@ const READ_TIMEOUT_MS: u64 = 120_000;
 /// the invariant, the place and what is wrong.
 ///
 /// `attempts` are all attempts of all callers since the database was made; the ones that were in flight are `Unknown`.
-/// The database and its `-wal` are copied, not the `-shm`, as after a crash of the machine. A database that is not
-/// there counts as an empty one. For a server that is at work: [`audit_live`].
+/// The database, its `-wal` and the `-journal` of a database that is just being made are copied, not the `-shm`, as after a
+/// crash of the machine. A database that is not there counts as an empty one. For a server that is at work: [`audit_live`].
 ///
 /// # Errors
 /// When the copy cannot be made or looked at for reasons that are not the database's.
@@ -58,7 +58,7 @@ pub fn audit_live(database: &Path, attempts: &[Attempt]) -> Result<Vec<String>, 
 pub fn examine(database: &Path, attempts: &[Attempt]) -> Result<Audit, Fault> {
     let folder = temporary()?;
     let copy = folder.path().join("checkpoint.db");
-    for suffix in ["", "-wal"] {
+    for suffix in ["", "-wal", "-journal"] {
         let (from, to) = (beside(database, suffix), beside(&copy, suffix));
         match fs::copy(&from, &to) {
             Ok(_) => {}
@@ -151,4 +151,24 @@ fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a power cut may leave of a database that is being made: its first page is not there yet, and the journal says
+    /// that before it there was none (<https://www.sqlite.org/fileformat2.html#the_rollback_journal>).
+    #[test]
+    fn a_database_whose_making_was_cut_off_is_rolled_back_to_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("checkpoint.db");
+        fs::write(&database, [0; 4096]).unwrap();
+        assert_eq!(audit(&database, &[]).unwrap().len(), 1, "without the journal it is damaged");
+        let mut header = vec![0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+        header.extend([0, 0, 0, 0, 0x89, 0xb6, 0x9a, 0xf4, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0x10, 0]);
+        header.resize(512, 0);
+        fs::write(folder.path().join("checkpoint.db-journal"), header).unwrap();
+        assert_eq!(audit(&database, &[]).unwrap(), Vec::<String>::new());
+    }
 }
