@@ -35,6 +35,11 @@ impl Execution {
         }
     }
 
+    /// It has this name, and is known.
+    fn is(&self, workflow: &WorkflowId, fence: u64) -> bool {
+        self.fence == fence && self.workflow == *workflow && !self.vanished
+    }
+
     fn ends(&mut self) {
         if self.ended.is_none() {
             self.ended = Some(Instant::now());
@@ -47,15 +52,13 @@ impl Execution {
 impl State {
     /// The execution of this name that is known.
     pub(super) fn named(&self, workflow: &WorkflowId, fence: u64) -> Option<&Execution> {
-        let named = |one: &&Execution| one.fence == fence && one.workflow == *workflow;
-        self.executions.iter().filter(named).find(|one| !one.vanished)
+        self.executions.iter().find(|one| one.is(workflow, fence))
     }
 
     /// How the execution of this name was at a time, as far as one knows it from then.
     pub(super) fn seen(&mut self, workflow: &WorkflowId, fence: u64, at: Option<Instant>) -> Run {
-        let named = |one: &&mut Execution| one.fence == fence && one.workflow == *workflow;
-        let mut known = self.executions.iter_mut().filter(named).filter(|one| !one.vanished);
-        let Some(one) = known.next() else { return Run::Absent };
+        let known = self.executions.iter_mut().find(|one| one.is(workflow, fence));
+        let Some(one) = known else { return Run::Absent };
         let before = |then: Instant| at.is_some_and(|at| at < then);
         one.missed |= before(one.began);
         match one.ended {
@@ -84,7 +87,7 @@ impl State {
 
     pub(super) fn stop(&mut self, workflow: &WorkflowId, fence: u64) {
         for one in &mut self.executions {
-            if one.fence == fence && one.workflow == *workflow && !one.vanished {
+            if one.is(workflow, fence) {
                 one.ends();
             }
         }
